@@ -1,0 +1,25 @@
+//! `slipway`: the control plane. Distroless, non-root, one executable for all its components.
+
+mod operator;
+
+use std::process::ExitCode;
+
+use telemetry::cli::{Program, VERSION};
+
+static PROGRAM: Program = Program {
+    name: "slipway",
+    about: "Slurm clusters on Kubernetes: the control plane",
+    components: &[operator::COMPONENT, VERSION],
+    called_by: &[
+        ("slurm_operator", "operator"),
+        ("manager", "operator"),
+        ("webhook", "webhook"),
+        ("soperatorchecks", "checks"),
+        ("exporter", "exporter"),
+        ("soperator-exporter", "exporter"),
+    ],
+};
+
+fn main() -> ExitCode {
+    PROGRAM.main()
+}

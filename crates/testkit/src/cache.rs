@@ -1,0 +1,217 @@
+//! Where the parts of the testbed are: one cache directory, one folder per part.
+//!
+//! A part's folder carries a hash of its recipe. It exists only when it is complete, so that a look is
+//! enough to know whether set-up has work to do, and two checkouts with different recipes can share a cache.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use aws_lc_rs::digest;
+
+pub const KUBERNETES_VERSION: &str = "1.36.4";
+pub const KUBERNETES_PROGRAMS: [&str; 5] =
+    ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"];
+
+const DEBIAN_PACKAGES: &str = include_str!("../../../testbed/debian/packages.txt");
+const KUBERNETES_MOD: &str = include_str!("../../../testbed/go/kubernetes/go.mod");
+const COREDNS_MOD: &str = include_str!("../../../testbed/go/coredns/go.mod");
+const RUNC_MOD: &str = include_str!("../../../testbed/go/runc/go.mod");
+const PAUSE_SOURCE: &str = include_str!("../../../testbed/images/pause.c");
+const SLURM_ROOTFS: &str = include_str!("../../../testbed/slurm/rootfs.sh");
+
+/// The Slurm releases that Debian packages, and so the ones that everything is tested on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SlurmVersion {
+    V24_11,
+    V26_05,
+}
+
+impl SlurmVersion {
+    pub const ALL: [Self; 2] = [Self::V24_11, Self::V26_05];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V24_11 => "24.11",
+            Self::V26_05 => "26.05",
+        }
+    }
+
+    /// The Debian suite that has this release.
+    pub fn suite(self) -> &'static str {
+        match self {
+            Self::V24_11 => "trixie",
+            Self::V26_05 => "forky",
+        }
+    }
+
+    /// The newest REST API version that this release serves.
+    pub fn newest_api(self) -> &'static str {
+        match self {
+            Self::V24_11 => "v0.0.42",
+            Self::V26_05 => "v0.0.45",
+        }
+    }
+}
+
+/// Something that set-up makes once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// Unpacked Debian packages: etcd, containerd, kubectl, CNI plugins and small tools.
+    Debian,
+    Kubernetes,
+    CoreDns,
+    Runc,
+    Slurm(SlurmVersion),
+    /// OCI archive with the images that every node has.
+    Images,
+    /// A containerd root with these images unpacked, shown to each node.
+    ContainerdRoot,
+}
+
+impl Part {
+    pub const ALL: [Self; 8] = [
+        Self::Debian,
+        Self::Kubernetes,
+        Self::CoreDns,
+        Self::Runc,
+        Self::Slurm(SlurmVersion::V26_05),
+        Self::Slurm(SlurmVersion::V24_11),
+        Self::Images,
+        Self::ContainerdRoot,
+    ];
+
+    pub fn name(self) -> String {
+        match self {
+            Self::Debian => "debian".into(),
+            Self::Kubernetes => format!("kubernetes-{KUBERNETES_VERSION}"),
+            Self::CoreDns => "coredns".into(),
+            Self::Runc => "runc".into(),
+            Self::Slurm(version) => format!("slurm-{}", version.as_str()),
+            Self::Images => "images".into(),
+            Self::ContainerdRoot => "containerd-root".into(),
+        }
+    }
+
+    /// Everything that decides what this part contains. `r1` and so on: raised when the code that makes it changes.
+    fn recipe(self) -> String {
+        match self {
+            Self::Debian => format!("r1\n{DEBIAN_PACKAGES}"),
+            Self::Kubernetes => format!("r1\n{KUBERNETES_MOD}"),
+            Self::CoreDns => format!("r1\n{COREDNS_MOD}"),
+            Self::Runc => format!("r1\n{RUNC_MOD}"),
+            Self::Slurm(version) => format!("r1\n{}\n{SLURM_ROOTFS}", version.suite()),
+            Self::Images => {
+                let slurm = SlurmVersion::ALL.map(|version| Self::Slurm(version).recipe()).join("\n");
+                format!("r1\n{PAUSE_SOURCE}\n{}\n{slurm}", Self::Debian.recipe())
+            }
+            Self::ContainerdRoot => format!("r1\n{}", Self::Images.recipe()),
+        }
+    }
+
+    fn folder(self) -> String {
+        let hash = digest::digest(&digest::SHA256, self.recipe().as_bytes());
+        let short: String = hash.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        format!("{}-{short}", self.name())
+    }
+}
+
+/// The cache directory.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// `SLIPWAY_CACHE`, or `slipway` in the user's XDG cache directory.
+    pub fn locate() -> Result<Self> {
+        let from_env = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = from_env("SLIPWAY_CACHE")
+            .or_else(|| from_env("XDG_CACHE_HOME").map(|base| base.join("slipway")))
+            .or_else(|| from_env("HOME").map(|home| home.join(".cache/slipway")))
+            .context("no cache directory: set SLIPWAY_CACHE, XDG_CACHE_HOME or HOME")?;
+        if !root.is_absolute() {
+            bail!("the cache directory {} must be an absolute path", root.display());
+        }
+        Ok(Self { root })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder of a part, whether or not it has been made.
+    pub fn folder(&self, part: Part) -> PathBuf {
+        self.root.join(part.folder())
+    }
+
+    pub fn has(&self, part: Part) -> bool {
+        self.folder(part).is_dir()
+    }
+
+    /// The folder of a part that must be there.
+    pub fn part(&self, part: Part) -> Result<PathBuf> {
+        let folder = self.folder(part);
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        bail!("{} is not in {}: run `cargo xtask setup`", part.name(), self.root.display())
+    }
+
+    /// A Kubernetes program: the user's own if there is one, else the one that set-up built.
+    pub fn kubernetes(&self, program: &str) -> Result<PathBuf> {
+        match own_program(program) {
+            Some(path) => Ok(path),
+            None => Ok(self.part(Part::Kubernetes)?.join(program)),
+        }
+    }
+
+    pub fn etcd(&self) -> Result<PathBuf> {
+        match own_program("etcd") {
+            Some(path) => Ok(path),
+            None => self.debian_program("etcd"),
+        }
+    }
+
+    /// A program from the unpacked Debian packages that runs as it is, without their libraries.
+    pub fn debian_program(&self, program: &str) -> Result<PathBuf> {
+        Ok(self.part(Part::Debian)?.join("usr/bin").join(program))
+    }
+
+    pub fn slurm_rootfs(&self, version: SlurmVersion) -> Result<PathBuf> {
+        Ok(self.part(Part::Slurm(version))?.join("rootfs"))
+    }
+
+    /// State of running clusters.
+    pub fn clusters(&self) -> PathBuf {
+        self.root.join("clusters")
+    }
+}
+
+/// A program that the user named by `SLIPWAY_KUBE_BIN` or `KUBEBUILDER_ASSETS`.
+pub fn own_program(program: &str) -> Option<PathBuf> {
+    ["SLIPWAY_KUBE_BIN", "KUBEBUILDER_ASSETS"]
+        .iter()
+        .filter_map(env::var_os)
+        .map(|folder| Path::new(&folder).join(program))
+        .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_found_by_its_recipe() {
+        let folders: std::collections::BTreeSet<_> = Part::ALL.iter().map(|part| part.folder()).collect();
+        assert_eq!(folders.len(), Part::ALL.len(), "two parts share a folder: {folders:?}");
+        assert!(Part::Kubernetes.folder().starts_with("kubernetes-1.36.4-"));
+    }
+
+    #[test]
+    fn a_missing_part_says_how_to_get_it() {
+        let cache = Cache { root: "/nonexistent/cache".into() };
+        let error = cache.part(Part::Runc).unwrap_err().to_string();
+        assert!(error.contains("runc") && error.contains("cargo xtask setup"), "{error}");
+    }
+}

@@ -1,0 +1,7 @@
+//! What pod tests have in common: the shared cluster, and the machine before and after.
+
+mod machine;
+mod place;
+
+pub use machine::{Machine, Xtask};
+pub use place::Place;

@@ -1,0 +1,82 @@
+//! `cargo xtask`: the project's own commands.
+
+mod bench;
+mod check;
+mod cluster;
+mod generate;
+mod setup;
+mod suites;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Bring what the other commands need into the cache directory
+    Setup(setup::Args),
+    /// A real Kubernetes cluster on this machine
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+    /// Run the tests
+    Test(suites::Args),
+    /// Check the dependency rules between crates, the project's files and the generated ones
+    Check,
+    /// Write the generated files anew
+    Generate,
+    /// Measure
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli.command) {
+        Ok(code) => code,
+        Err(error) => {
+            tell(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Setup(args) => setup::command(&args).map(|()| ExitCode::SUCCESS),
+        Command::Cluster(command) => cluster::command(command),
+        Command::Test(args) => suites::command(&args),
+        Command::Check => check::command().map(|()| ExitCode::SUCCESS),
+        Command::Generate => generate::command().map(|()| ExitCode::SUCCESS),
+        Command::Bench(args) => bench::command(&args).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+/// Progress and errors: standard error, so that standard output stays machine-readable.
+#[allow(clippy::print_stderr)]
+pub(crate) fn tell(line: &str) {
+    eprintln!("{line}");
+}
+
+/// Results.
+#[allow(clippy::print_stdout)]
+pub(crate) fn say(line: &str) {
+    println!("{line}");
+}
+
+/// The root of the workspace.
+pub(crate) fn workspace() -> std::path::PathBuf {
+    let xtask = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_owned()
+}
+
+/// The runtime for commands that talk to a cluster.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(future)
+}

@@ -1,0 +1,143 @@
+//! `cargo xtask setup`: brings every part of the testbed into the cache, each once.
+//!
+//! A part is made in a temporary folder and renamed when it is complete, so an interrupted set-up goes on
+//! where it stopped. Go parts and Debian parts use different resources and are made side by side.
+
+mod debian;
+mod golang;
+
+mod images;
+mod prerequisites;
+mod step;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use nix::fcntl::{Flock, FlockArg};
+use testkit::cache::{Cache, KUBERNETES_PROGRAMS, Part, SlurmVersion, own_program};
+
+use crate::tell;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Compare the files in the cache with their checksums
+    #[arg(long)]
+    verify: bool,
+    /// Remove what no longer belongs to this version of the project
+    #[arg(long)]
+    prune: bool,
+}
+
+pub(crate) fn command(args: &Args) -> Result<()> {
+    let cache = ensure(&Part::ALL)?;
+    if args.verify {
+        for part in Part::ALL {
+            step::verify(&cache.folder(part))?;
+        }
+        tell("the checksums are right");
+    }
+    if args.prune {
+        prune(&cache)?;
+    }
+    Ok(())
+}
+
+/// Makes the parts that are missing; says nothing and takes no time when none is.
+pub(crate) fn ensure(wanted: &[Part]) -> Result<Cache> {
+    let cache = Cache::locate()?;
+    if missing(&cache, wanted).is_empty() {
+        return Ok(cache);
+    }
+    prerequisites::check(&missing(&cache, wanted))?;
+    fs::create_dir_all(cache.root().join("log"))
+        .with_context(|| format!("make the cache directory {}", cache.root().display()))?;
+    let _lock = lock(&cache)?;
+    // Another set-up may have made them while this one waited for the lock.
+    let todo = missing(&cache, wanted);
+    let started = Instant::now();
+    tell(&format!("set-up: {} parts into {}", todo.len(), cache.root().display()));
+    make_all(&cache, &todo)?;
+    tell(&format!("set-up: done in {} s", started.elapsed().as_secs()));
+    Ok(cache)
+}
+
+fn missing(cache: &Cache, wanted: &[Part]) -> Vec<Part> {
+    let supplied = |part: Part| {
+        part == Part::Kubernetes && KUBERNETES_PROGRAMS.iter().all(|name| own_program(name).is_some())
+    };
+    wanted.iter().copied().filter(|part| !cache.has(*part) && !supplied(*part)).collect()
+}
+
+fn lock(cache: &Cache) -> Result<Flock<File>> {
+    let path = cache.root().join("lock");
+    let open = || File::options().create(true).append(true).open(&path);
+    match Flock::lock(open()?, FlockArg::LockExclusiveNonblock) {
+        Ok(lock) => Ok(lock),
+        Err(_) => {
+            tell("set-up: waiting for another set-up to end");
+            Flock::lock(open()?, FlockArg::LockExclusive)
+                .map_err(|(_, error)| error)
+                .context("lock the cache")
+        }
+    }
+}
+
+/// Debian packages first, since others use them; then Go beside root file systems; then what needs both.
+fn make_all(cache: &Cache, todo: &[Part]) -> Result<()> {
+    let lane = |parts: &[Part]| -> Result<()> {
+        todo.iter().filter(|part| parts.contains(part)).try_for_each(|part| make(cache, *part))
+    };
+    lane(&[Part::Debian])?;
+    std::thread::scope(|scope| {
+        let go = scope.spawn(|| lane(&[Part::Kubernetes, Part::CoreDns, Part::Runc]));
+        let slurm = lane(&SlurmVersion::ALL.map(Part::Slurm));
+        let go = go.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        go.and(slurm)
+    })?;
+    lane(&[Part::Images, Part::ContainerdRoot])
+}
+
+fn make(cache: &Cache, part: Part) -> Result<()> {
+    let started = Instant::now();
+    let unfinished = cache.root().join("tmp").join(part.name());
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).with_context(|| format!("remove {}", unfinished.display()))?;
+    }
+    fs::create_dir_all(&unfinished)?;
+    match part {
+        Part::Debian => debian::packages(cache, &unfinished),
+        Part::Kubernetes => golang::kubernetes(cache, &unfinished),
+        Part::CoreDns => golang::coredns(cache, &unfinished),
+        Part::Runc => golang::runc(cache, &unfinished),
+        Part::Slurm(version) => debian::slurm_rootfs(cache, version, &unfinished),
+        Part::Images => images::archive(cache, &unfinished),
+        Part::ContainerdRoot => images::containerd_root(cache, &unfinished),
+    }
+    .with_context(|| format!("make {} (log: {})", part.name(), step::log_path(cache, part).display()))?;
+    fs::rename(&unfinished, cache.folder(part))?;
+    tell(&format!("set-up: {}: done in {} s", part.name(), started.elapsed().as_secs()));
+    Ok(())
+}
+
+fn prune(cache: &Cache) -> Result<()> {
+    let _lock = lock(cache)?;
+    let keep: Vec<PathBuf> = Part::ALL.iter().map(|part| cache.folder(*part)).collect();
+    for entry in fs::read_dir(cache.root())? {
+        let path = entry?.path();
+        let of_a_part = Part::ALL.iter().any(|part| is_version_of(&path, *part));
+        if of_a_part && !keep.contains(&path) {
+            tell(&format!("set-up: removing {}", path.display()));
+            fs::remove_dir_all(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_version_of(path: &Path, part: Part) -> bool {
+    let stem = part.name();
+    let stem = stem.split('-').next().unwrap_or(&stem);
+    path.is_dir()
+        && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{stem}-")))
+}

@@ -1,0 +1,153 @@
+//! `cargo xtask test`: all tests, in suites with a time budget each.
+//!
+//! Compilation is not counted. A suite over its budget is warned about, at twice the budget it is ended.
+
+mod runner;
+
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use testkit::cache::{Part, SlurmVersion};
+
+use crate::{check, cluster, generate, say, setup, tell, workspace};
+use runner::{Outcome, Tests};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only these; without it all that CI runs
+    #[arg(long = "suite", value_name = "NAME")]
+    suites: Vec<Suite>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// Format, lints, dependency rules, generated files, unit and golden tests
+    Fast,
+    /// Against a real API server
+    Api,
+    /// Against real Slurm
+    Slurm,
+    /// On real nodes
+    Pods,
+}
+
+/// The cluster that the pod tests share.
+const PODS_CLUSTER: &str = "test-pods";
+/// Tells the pod tests where it is.
+const PODS_KUBECONFIG: &str = "SLIPWAY_TEST_KUBECONFIG";
+/// Tells tests of our own commands where they are.
+const XTASK: &str = "SLIPWAY_XTASK";
+
+impl Suite {
+    const CI: [Self; 4] = [Self::Fast, Self::Api, Self::Slurm, Self::Pods];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Api => "api",
+            Self::Slurm => "slurm",
+            Self::Pods => "pods",
+        }
+    }
+
+    fn budget(self) -> Duration {
+        let minutes = match self {
+            Self::Fast => 5,
+            Self::Api => 8,
+            Self::Slurm => 10,
+            Self::Pods => 20,
+        };
+        Duration::from_secs(60 * minutes)
+    }
+
+    fn parts(self) -> Vec<Part> {
+        match self {
+            Self::Fast => vec![],
+            Self::Api => vec![Part::Debian, Part::Kubernetes],
+            Self::Slurm => {
+                let rootfs = SlurmVersion::ALL.map(Part::Slurm);
+                [&[Part::Debian, Part::Kubernetes], rootfs.as_slice()].concat()
+            }
+            Self::Pods => cluster::PARTS.to_vec(),
+        }
+    }
+
+    fn run(self) -> Result<Outcome> {
+        let mut outcome = Outcome::default();
+        let mut tests = Tests::new(self.budget());
+        match self {
+            Self::Fast => {
+                outcome += runner::step("format", cargo(&["fmt", "--all", "--check"]));
+                let clippy =
+                    ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
+                outcome += runner::step("clippy", cargo(&clippy));
+                outcome += runner::check("dependency rules", check::dependency_rules());
+                outcome += runner::check("generated files", generate::up_to_date());
+                outcome += tests.cargo(&["--workspace", "--lib", "--bins", "--test", "process"], &[])?;
+            }
+            Self::Api => outcome += tests.cargo(&["--workspace", "--test", "api"], &["--test-threads=4"])?,
+            Self::Slurm => {
+                outcome += tests.cargo(&["--workspace", "--test", "slurm"], &["--test-threads=3"])?;
+            }
+            Self::Pods => {
+                tests.env(XTASK, std::env::current_exe()?);
+                let binary = ["--package", "e2e", "--test", "pods"];
+                // What is compared with the machine before and after needs the machine for itself.
+                outcome += tests.cargo(&binary, &["--test-threads=1", "machine::"])?;
+                tests.env(PODS_KUBECONFIG, cluster::up(PODS_CLUSTER, 3)?);
+                let shared = tests.cargo(&binary, &["--test-threads=4", "--skip", "machine::"]);
+                cluster::down(PODS_CLUSTER)?;
+                outcome += shared?;
+            }
+        }
+        if tests.spent() > self.budget() {
+            let (name, minutes) = (self.name(), self.budget().as_secs() / 60);
+            tell(&format!("warning: suite {name} took longer than its budget of {minutes} minutes"));
+        }
+        Ok(Outcome { spent: tests.spent(), ..outcome })
+    }
+}
+
+pub(crate) fn command(args: &Args) -> Result<ExitCode> {
+    let suites = if args.suites.is_empty() { Suite::CI.to_vec() } else { args.suites.clone() };
+    let started = Instant::now();
+    let parts: Vec<Part> = Part::ALL
+        .into_iter()
+        .filter(|part| suites.iter().any(|suite| suite.parts().contains(part)))
+        .collect();
+    setup::ensure(&parts)?;
+    let mut table = Vec::new();
+    for suite in suites {
+        tell(&format!("suite {}: budget {} minutes", suite.name(), suite.budget().as_secs() / 60));
+        let outcome = suite.run().unwrap_or_else(|error| {
+            tell(&format!("suite {}: {error:#}", suite.name()));
+            Outcome::failure()
+        });
+        table.push((suite, outcome));
+    }
+    let total = summary(&table, started.elapsed());
+    Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn summary(table: &[(Suite, Outcome)], elapsed: Duration) -> Outcome {
+    let mut total = Outcome::default();
+    say("");
+    say("suite   tests  seconds");
+    for (suite, outcome) in table {
+        let tests = outcome.passed + outcome.failed;
+        let failed = if outcome.failed > 0 { format!("  {} failed", outcome.failed) } else { String::new() };
+        say(&format!("{:<7} {tests:>5} {:>8.1}{failed}", suite.name(), outcome.spent.as_secs_f64()));
+        total += outcome.clone();
+    }
+    say(&format!("set-up, compilation and tests together: {} s", elapsed.as_secs()));
+    say(&format!("{} passed, {} failed", total.passed, total.failed));
+    total
+}
+
+fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(args).current_dir(workspace());
+    command
+}
