@@ -127,6 +127,7 @@ pub(crate) fn command(args: &Args) -> Result<ExitCode> {
         });
         table.push((suite, outcome));
     }
+    testkit::scratch::sweep();
     let total = summary(&table, started.elapsed());
     Ok(if total.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -13,7 +13,7 @@ pub mod oci;
 pub mod pki;
 pub mod process;
 mod sandbox;
-mod scratch;
+pub mod scratch;
 pub mod slurm;
 
 pub use control_plane::ControlPlane;

@@ -107,21 +107,6 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// Waits for the end, at most `limit`; then kills.
-    pub async fn ended_within(&mut self, limit: Duration) -> Result<ExitStatus> {
-        let end = tokio::time::Instant::now() + limit;
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            if tokio::time::Instant::now() >= end {
-                self.kill();
-                bail!("{} did not end within {limit:?} and was killed", self.name);
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
-
     /// The last lines of the log, for error messages.
     pub fn log_tail(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
@@ -177,6 +162,20 @@ pub async fn eventually<T>(
             };
         }
         tokio::time::sleep(Duration::from_millis(25)).await;
+    }
+}
+
+/// The same for a question that is answered on the spot. Here an error is an answer and ends the wait.
+pub async fn until<T>(what: &str, limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<T> {
+    let end = tokio::time::Instant::now() + limit;
+    loop {
+        if let Some(value) = ask()? {
+            return Ok(value);
+        }
+        if tokio::time::Instant::now() >= end {
+            bail!("{what}: not within {limit:?}");
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

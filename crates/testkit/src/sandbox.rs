@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 
 use crate::cache::{Cache, Part};
 use crate::forward::Forward;
-use crate::process::{Process, bound_command, eventually, run};
+use crate::process::{Process, bound_command, run, until};
 
 const SCRIPT: &str = include_str!("../../../testbed/sandbox.sh");
 
@@ -33,7 +33,7 @@ impl Sandbox {
             .arg(&tools)
             .arg(cache.root());
         let mut sandbox = Self { holder: Process::spawn("sandbox", command, log)? };
-        eventually("sandbox", Duration::from_secs(20), async || {
+        until("sandbox", Duration::from_secs(20), || {
             sandbox.holder.check_running()?;
             Ok(sandbox.path("run/sandbox-ready").exists().then_some(()))
         })

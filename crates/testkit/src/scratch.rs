@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use nix::fcntl::{Flock, FlockArg};
 
 const PREFIX: &str = "slipway-";
-const LOCK: &str = "owner.lock";
 
 #[derive(Debug)]
 pub(crate) struct Scratch {
@@ -20,15 +19,20 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new(what: &str) -> Result<Self> {
-        let memory = Path::new("/dev/shm");
-        let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        sweep(&base);
-        let folder = tempfile::Builder::new()
-            .prefix(&format!("{PREFIX}{what}-"))
-            .tempdir_in(&base)
-            .with_context(|| format!("make a folder in {}", base.display()))?;
-        let lock = try_lock(folder.path()).context("lock a new folder")?;
-        Ok(Self { folder, _lock: lock })
+        sweep();
+        loop {
+            let folder = tempfile::Builder::new()
+                .prefix(&format!("{PREFIX}{what}-"))
+                .tempdir_in(base())
+                .with_context(|| format!("make a folder in {}", base().display()))?;
+            let lock = Flock::lock(File::open(folder.path())?, FlockArg::LockExclusive)
+                .map_err(|(_, error)| error)
+                .context("lock a new folder")?;
+            // Somebody may have found it between the two steps, and have taken it for abandoned.
+            if folder.path().exists() {
+                return Ok(Self { folder, _lock: lock });
+            }
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -40,19 +44,24 @@ impl Scratch {
     }
 }
 
-fn try_lock(folder: &Path) -> Option<Flock<File>> {
-    let file = File::options().create(true).append(true).open(folder.join(LOCK)).ok()?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).ok()
+fn base() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }
 
-fn sweep(base: &Path) {
+/// Removes the folders of test processes that have ended.
+pub fn sweep() {
+    sweep_in(&base());
+}
+
+fn sweep_in(base: &Path) {
     let folders = fs::read_dir(base).into_iter().flatten().flatten().map(|entry| entry.path());
-    for folder in folders.filter(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
-            // No lock file yet: its owner is between making and locking it.
-            && path.join(LOCK).exists()
-    }) {
-        if try_lock(&folder).is_some() {
+    let ours =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    for folder in folders.filter(ours) {
+        let abandoned =
+            File::open(&folder).ok().and_then(|file| Flock::lock(file, FlockArg::LockExclusiveNonblock).ok());
+        if abandoned.is_some() {
             let _ = fs::remove_dir_all(&folder);
         }
     }
@@ -68,11 +77,10 @@ mod tests {
         let [held, abandoned] = ["held", "abandoned"].map(|name| {
             let folder = base.path().join(format!("{PREFIX}{name}"));
             fs::create_dir(&folder).unwrap();
-            fs::write(folder.join(LOCK), "").unwrap();
             folder
         });
-        let _lock = try_lock(&held).unwrap();
-        sweep(base.path());
+        let _lock = Flock::lock(File::open(&held).unwrap(), FlockArg::LockExclusiveNonblock).unwrap();
+        sweep_in(base.path());
         assert!(held.exists() && !abandoned.exists());
     }
 }

@@ -11,6 +11,10 @@ use testkit::cache::SlurmVersion;
 use testkit::process::eventually;
 use testkit::slurm::{Auth, SlurmCluster, SlurmClusterBuilder, token};
 
+#[path = "slurm/worker_pods.rs"]
+mod worker_pods;
+use worker_pods::{a_worker_pod_that_comes_back_takes_jobs_again, deleting_a_busy_worker_pod_loses_its_job};
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// One test for each release from one function.
@@ -36,6 +40,8 @@ on_each_release![
     a_controller_restart_keeps_jobs_and_nodes,
     a_dropped_cluster_leaves_no_process,
     two_clusters_do_not_meet,
+    deleting_a_busy_worker_pod_loses_its_job,
+    a_worker_pod_that_comes_back_takes_jobs_again,
 ];
 
 async fn start(what: &str, builder: SlurmClusterBuilder) -> Result<SlurmCluster> {
@@ -174,6 +180,8 @@ async fn a_stopped_node_is_given_time(version: SlurmVersion) -> Result<()> {
 
 async fn a_controller_restart_keeps_jobs_and_nodes(version: SlurmVersion) -> Result<()> {
     let mut cluster = start_small(version).await?;
+    // Puts another process in the place of the first, which must not end the pod, and must be the one to stop.
+    cluster.exec("slurmctld", &["scontrol", "reconfigure"]).await?;
     let held = cluster.exec_as("bob", &["sbatch", "--parsable", "--hold", "--wrap", "true"]).await?;
     cluster.restart_controller().await?;
     cluster.wait_job(held.trim().parse()?, "PENDING").await?;

@@ -84,7 +84,7 @@ impl Cluster {
             sandbox,
             state,
         };
-        cluster.start_control_plane(cache)?;
+        cluster.start_api_server(cache)?;
         for number in 1..=size.nodes {
             let node = cluster.start_node(cache, number)?;
             cluster.nodes.push(node);
@@ -93,6 +93,7 @@ impl Cluster {
         let client = cluster.client("testbed").await?;
         cluster.serves(&client).await?;
         tell("API server ready");
+        cluster.start_controllers(cache)?;
         objects::apply(&client).await?;
         if size.fake > 0 {
             let fake = FakeKubelet::nodes("fake", size.fake).scheduled().heartbeat(Duration::from_secs(10));
@@ -112,17 +113,8 @@ impl Cluster {
         futures::future::try_join_all(imports).await.map(|_| ())
     }
 
-    fn start_control_plane(&mut self, cache: &Cache) -> Result<()> {
-        let server = format!("https://{CONTROL_PLANE}:6443");
-        let masters = |name: &str| self.pki.client(name, MASTERS);
-        let manager = masters("system:kube-controller-manager")?;
-        let manager = self.pki.write_kubeconfig("controller-manager.kubeconfig", &server, &manager)?;
-        let scheduler = masters("system:kube-scheduler")?;
-        let scheduler = self.pki.write_kubeconfig("scheduler.kubeconfig", &server, &scheduler)?;
-        let dns = self.pki.write_kubeconfig("coredns.kubeconfig", &server, &masters("coredns")?)?;
-        fs::write(self.state.path("Corefile"), objects::corefile(CONTROL_PLANE, &dns))?;
-        fs::write(self.state.path("audit-policy.json"), programs::AUDIT_POLICY)?;
-        let place = Place {
+    fn place(&self) -> Place {
+        Place {
             pki: self.pki.folder().to_owned(),
             data: PathBuf::from("/srv/control-plane"),
             address: CONTROL_PLANE.into(),
@@ -132,22 +124,41 @@ impl Cluster {
             audit_log: self.audit_log(),
             audit_policy: self.state.path("audit-policy.json"),
             audit_log_megabytes: 256,
-        };
+        }
+    }
+
+    fn start_api_server(&mut self, cache: &Cache) -> Result<()> {
+        fs::write(self.state.path("audit-policy.json"), programs::AUDIT_POLICY)?;
+        let place = self.place();
         self.spawn("etcd", &cache.etcd()?, |command| programs::etcd(command, &place))?;
         let program = cache.kubernetes("kube-apiserver")?;
-        self.spawn("kube-apiserver", &program, |command| programs::api_server(command, &place))?;
+        self.spawn("kube-apiserver", &program, |command| programs::api_server(command, &place))
+    }
+
+    /// What gives up when the API server is not there within seconds.
+    fn start_controllers(&mut self, cache: &Cache) -> Result<()> {
+        let place = self.place();
+        let manager = self.kubeconfig_for("system:kube-controller-manager", "controller-manager")?;
         let program = cache.kubernetes("kube-controller-manager")?;
         self.spawn("kube-controller-manager", &program, |command| {
             programs::controller_manager(command, &place, &manager);
             command.arg("--enable-hostpath-provisioner=true");
         })?;
+        let scheduler = self.kubeconfig_for("system:kube-scheduler", "scheduler")?;
         let program = cache.kubernetes("kube-scheduler")?;
         self.spawn("kube-scheduler", &program, |command| programs::scheduler(command, &scheduler))?;
-        let program = cache.part(Part::CoreDns)?.join("coredns");
         let corefile = self.state.path("Corefile");
+        fs::write(&corefile, objects::corefile(CONTROL_PLANE, &self.kubeconfig_for("coredns", "coredns")?))?;
+        let program = cache.part(Part::CoreDns)?.join("coredns");
         self.spawn("coredns", &program, |command| {
             command.arg("-conf").arg(&corefile);
         })
+    }
+
+    /// A kubeconfig for a program inside the cluster's network.
+    fn kubeconfig_for(&self, user: &str, file: &str) -> Result<PathBuf> {
+        let identity = self.pki.client(user, MASTERS)?;
+        self.pki.write_kubeconfig(&format!("{file}.kubeconfig"), &inside_url(), &identity)
     }
 
     fn spawn(&mut self, name: &str, program: &Path, arguments: impl FnOnce(&mut Command)) -> Result<()> {
@@ -158,9 +169,8 @@ impl Cluster {
     }
 
     fn start_node(&self, cache: &Cache, number: usize) -> Result<Process> {
-        let server = format!("https://{CONTROL_PLANE}:6443");
         let files = self.sandbox.path(&format!("/srv/node{number}"));
-        node::write_files(cache, &self.pki, &self.state, &server, number, &files)?;
+        node::write_files(cache, &self.pki, &self.state, &inside_url(), number, &files)?;
         let command = node::command(&self.sandbox, cache, &self.state, number)?;
         Process::spawn(format!("node{number}"), command, &self.state.log(&format!("node{number}")))
     }
@@ -244,6 +254,11 @@ impl Drop for Cluster {
         state::wait_for_end(&init);
         self.state.remove();
     }
+}
+
+/// The API server's address inside the cluster's network.
+fn inside_url() -> String {
+    format!("https://{CONTROL_PLANE}:6443")
 }
 
 fn is_ready(node: &Node) -> bool {

@@ -5,9 +5,9 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
@@ -20,6 +20,8 @@ use crate::fake_kubelet::{Builder, FakeKubelet, PodRuntime};
 /// On a worker pod: what its slurmd says of itself, such as `CPUs=4 RealMemory=2000 Feature=gpu`.
 pub const SLURMD_CONF: &str = "testkit.slipway.hpc/slurmd-conf";
 const SLURMD_PORT: u16 = 6818;
+/// slurmd asks a slurmctld that does not answer again every 10 s.
+const READY: Duration = Duration::from_secs(60);
 
 pub struct SlurmKubelet {
     // Before the cluster: no pod is started in one that is going away.
@@ -57,6 +59,26 @@ struct Workers {
     is_worker: Box<dyn Fn(&Pod) -> bool + Send + Sync>,
 }
 
+impl Workers {
+    /// As a readiness probe would. The lock is taken for each look: others need it while slurmd starts.
+    async fn until_listening(&self, name: &str) -> Result<Ipv4Addr> {
+        let end = Instant::now() + READY;
+        loop {
+            let slurm = self.slurm.read().await;
+            let node = slurm.pod(name)?;
+            node.check_running()?;
+            if node.is_listening(SLURMD_PORT) {
+                return Ok(node.address());
+            }
+            if Instant::now() >= end {
+                bail!("slurmd of pod {name} does not listen after {READY:?}; {}", node.log_tail());
+            }
+            drop(slurm);
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    }
+}
+
 impl PodRuntime for Workers {
     fn start<'a>(&'a self, pod: &'a Pod) -> BoxFuture<'a, Result<Option<Ipv4Addr>>> {
         async move {
@@ -66,10 +88,7 @@ impl PodRuntime for Workers {
             let name = pod.name_any();
             let conf = pod.annotations().get(SLURMD_CONF).map_or(NODE_CONF, String::as_str);
             self.slurm.write().await.add_node(&name, conf).await?;
-            // A pod whose readiness probe asks slurmd.
-            let slurm = self.slurm.read().await;
-            slurm.pod(&name)?.wait_listening(SLURMD_PORT).await?;
-            slurm.node_address(&name).map(Some)
+            self.until_listening(&name).await.map(Some)
         }
         .boxed()
     }

@@ -5,6 +5,7 @@
 
 mod config;
 mod daemons;
+mod kubelet;
 mod nodes;
 mod pod;
 mod rest;
@@ -23,6 +24,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 pub use config::Auth;
+pub use kubelet::{SLURMD_CONF, SlurmKubelet};
 pub use rest::RestAnswer;
 
 use crate::Sandbox;

@@ -44,7 +44,7 @@ impl SlurmCluster {
         pod.remove(&self.site).await
     }
 
-    fn take_node(&mut self, name: &str) -> Result<Pod> {
+    pub(super) fn take_node(&mut self, name: &str) -> Result<Pod> {
         self.pods.remove(name).with_context(|| format!("there is no node {name}"))
     }
 

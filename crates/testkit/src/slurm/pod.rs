@@ -15,7 +15,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use crate::Sandbox;
-use crate::process::{Process, bound_command, eventually, run};
+use crate::process::{Process, bound_command, run, until};
 use crate::scratch::Scratch;
 
 const SCRIPT: &str = include_str!("../../../../testbed/slurm/pod.sh");
@@ -96,14 +96,12 @@ impl Pod {
         let mut command = site.sandbox.command("bash");
         command.args(["-c", SCRIPT, "pod.sh", name, &address.to_string()]).arg(&site.rootfs).args(daemon);
         let mut process = Process::spawn(name, command, &site.log(name))?;
-        let init = eventually(&format!("the pod {name}"), START, async || {
-            if let Err(error) = process.check_running() {
-                return Ok(Some(Err(error)));
-            }
+        let init = until(&format!("the pod {name}"), START, || {
+            process.check_running()?;
             // Before it is unshare, this process is a shell with children of its own.
-            Ok(process.children().into_iter().find(|child| is_tini(*child)).map(Ok))
+            Ok(process.children().into_iter().find(|child| is_tini(*child)))
         })
-        .await??;
+        .await?;
         Ok(Self { name: name.clone(), address: *address, process, init })
     }
 
@@ -144,16 +142,18 @@ impl Pod {
         if self.is_running() { Ok(()) } else { Err(anyhow!("{} ended; {}", self.name, self.log_tail())) }
     }
 
-    /// Waits until something in the pod listens. Asks the kernel and not the daemon, which would log each try.
+    /// Whether something in the pod listens. Asks the kernel and not the daemon, which would log each try.
+    pub(super) fn is_listening(&self, port: u16) -> bool {
+        listens(self.init, port)
+    }
+
     pub(super) async fn wait_listening(&self, port: u16) -> Result<()> {
-        eventually(&format!("{} on port {port}", self.name), START, async || {
-            if let Err(error) = self.check_running() {
-                return Ok(Some(Err(error)));
-            }
-            Ok(listens(self.init, port).then_some(Ok(())))
+        until(&format!("{} on port {port}", self.name), START, || {
+            self.check_running()?;
+            Ok(self.is_listening(port).then_some(()))
         })
         .await
-        .with_context(|| self.log_tail())?
+        .with_context(|| self.log_tail())
     }
 
     /// Runs a program in the pod, with its root and all its namespaces.
@@ -186,10 +186,8 @@ impl Pod {
     }
 
     async fn wait_end(&mut self, limit: Duration) -> Result<()> {
-        eventually(&format!("the end of {}", self.name), limit, async || {
-            Ok(self.process.try_wait()?.map(|_status| ()))
-        })
-        .await
+        until(&format!("the end of {}", self.name), limit, || Ok(self.process.try_wait()?.map(|_status| ())))
+            .await
     }
 
     fn signal(&self, signal: Signal) {
