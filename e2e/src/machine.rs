@@ -1,6 +1,7 @@
 //! The machine itself: what a cluster could leave on it, and our own commands as a user calls them.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -138,18 +139,31 @@ fn mark() -> String {
 
 /// `cargo xtask` as the suite built it.
 #[derive(Debug)]
-pub struct Xtask(PathBuf);
+pub struct Xtask {
+    path: PathBuf,
+    env: Vec<(String, OsString)>,
+}
 
 impl Xtask {
     pub fn find() -> Result<Self> {
         let path =
             std::env::var_os("SLIPWAY_XTASK").context("SLIPWAY_XTASK is not set: run `cargo xtask test`")?;
-        Ok(Self(path.into()))
+        Ok(Self { path: path.into(), env: Vec::new() })
+    }
+
+    /// With other environment variables.
+    pub fn with_env(mut self, env: &[(&str, &OsStr)]) -> Self {
+        self.env.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        self
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.0);
-        command.args(arguments).env(MARK, std::process::id().to_string()).stdin(Stdio::null());
+        let mut command = Command::new(&self.path);
+        command
+            .args(arguments)
+            .envs(self.env.iter().cloned())
+            .env(MARK, std::process::id().to_string())
+            .stdin(Stdio::null());
         command
     }
 

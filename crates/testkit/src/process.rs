@@ -179,6 +179,26 @@ pub async fn until<T>(what: &str, limit: Duration, mut ask: impl FnMut() -> Resu
     }
 }
 
+/// Waits for something that cannot come any more once one of these processes has ended.
+pub async fn while_running<'a, T>(
+    processes: impl IntoIterator<Item = &'a mut Process>,
+    wait: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let mut processes: Vec<_> = processes.into_iter().collect();
+    let one_has_ended = async {
+        loop {
+            if let Err(ended) = processes.iter_mut().try_for_each(|process| process.check_running()) {
+                return ended;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::select! {
+        result = wait => result,
+        ended = one_has_ended => Err(ended),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,6 +226,17 @@ mod tests {
         command.args(["-c", "echo no such thing >&2; exit 3"]);
         let error = run(command, Duration::from_secs(10)).await.unwrap_err().to_string();
         assert!(error.contains("no such thing") && error.contains('3'), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends_with_the_process_it_depends_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = bound_command("sh");
+        command.args(["-c", "echo out of rope; exit 4"]);
+        let mut process = Process::spawn("climber", command, &folder.path().join("log")).unwrap();
+        let never = std::future::pending::<Result<()>>();
+        let error = while_running([&mut process], never).await.unwrap_err().to_string();
+        assert!(error.contains("climber") && error.contains("out of rope"), "{error}");
     }
 
     #[tokio::test]

@@ -11,8 +11,11 @@ use testkit::cache::SlurmVersion;
 use testkit::process::eventually;
 use testkit::slurm::{Auth, SlurmCluster, SlurmClusterBuilder, token};
 
+#[path = "slurm/faults.rs"]
+mod faults;
 #[path = "slurm/worker_pods.rs"]
 mod worker_pods;
+use faults::chaos_makes_slurmrestd_fail_in_each_of_its_ways;
 use worker_pods::{a_worker_pod_that_comes_back_takes_jobs_again, deleting_a_busy_worker_pod_loses_its_job};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -42,6 +45,7 @@ on_each_release![
     two_clusters_do_not_meet,
     deleting_a_busy_worker_pod_loses_its_job,
     a_worker_pod_that_comes_back_takes_jobs_again,
+    chaos_makes_slurmrestd_fail_in_each_of_its_ways,
 ];
 
 async fn start(what: &str, builder: SlurmClusterBuilder) -> Result<SlurmCluster> {

@@ -91,3 +91,16 @@ fn is_as_it_was_after_everything_is_killed_in_the_middle_of_up_and_then_down() -
         Ok(())
     })
 }
+
+#[test]
+fn set_up_names_everything_that_is_missing_and_does_nothing() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let cache = folder.path().join("cache");
+    let environment = [("PATH", "/nonexistent".as_ref()), ("SLIPWAY_CACHE", cache.as_os_str())];
+    let error = Xtask::find()?.with_env(&environment).run(&["setup"]).unwrap_err().to_string();
+    for missing in ["`go` is missing", "apt-get install iproute2", "nothing was done"] {
+        assert!(error.contains(missing), "{missing} is not in: {error}");
+    }
+    assert!(!cache.exists(), "something was done");
+    Ok(())
+}

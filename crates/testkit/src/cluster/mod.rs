@@ -24,11 +24,12 @@ use nix::sys::signal::Signal;
 
 use crate::api_calls::ApiCalls;
 use crate::cache::{Cache, Part};
+use crate::control_plane;
 use crate::control_plane::programs::{self, Place};
 use crate::fake_kubelet::FakeKubelet;
 use crate::forward::Forward;
 use crate::pki::{MASTERS, Pki, client_from};
-use crate::process::{Process, eventually, run};
+use crate::process::{Process, eventually, run, while_running};
 use crate::sandbox::Sandbox;
 pub use state::State;
 
@@ -91,7 +92,7 @@ impl Cluster {
         }
         tell("control plane and nodes started");
         let client = cluster.client("testbed").await?;
-        cluster.serves(&client).await?;
+        while_running(&mut cluster.control_plane, control_plane::serves(&client)).await?;
         tell("API server ready");
         cluster.start_controllers(cache)?;
         objects::apply(&client).await?;
@@ -175,38 +176,23 @@ impl Cluster {
         Process::spawn(format!("node{number}"), command, &self.state.log(&format!("node{number}")))
     }
 
-    async fn serves(&mut self, client: &Client) -> Result<()> {
-        eventually("API server", Duration::from_secs(90), async || {
-            self.check_running()?;
-            let ready = client.request_text(http::Request::get("/readyz").body(Vec::new())?).await?;
-            Ok((ready == "ok").then_some(()))
-        })
-        .await
-    }
-
     async fn nodes_ready(&mut self, client: &Client) -> Result<()> {
         let nodes: Api<Node> = Api::all(client.clone());
         let wanted = self.size.nodes + self.size.fake;
-        eventually(&format!("{wanted} nodes Ready"), Duration::from_secs(120), async || {
-            self.check_running()?;
+        let what = format!("{wanted} nodes Ready");
+        let ready = eventually(&what, Duration::from_secs(120), async || {
             let ready =
                 nodes.list(&ListParams::default()).await?.items.iter().filter(|node| is_ready(node)).count();
             Ok((ready == wanted).then_some(()))
-        })
-        .await
+        });
+        while_running(self.control_plane.iter_mut().chain(&mut self.nodes), ready).await
     }
 
     async fn answers_names(&mut self) -> Result<()> {
-        eventually("cluster DNS", Duration::from_secs(30), async || {
-            self.check_running()?;
-            self.sandbox.shell(&format!("exec 3<>/dev/tcp/{CONTROL_PLANE}/53")).await?;
-            Ok(Some(()))
-        })
-        .await
-    }
-
-    fn check_running(&mut self) -> Result<()> {
-        self.control_plane.iter_mut().chain(&mut self.nodes).try_for_each(Process::check_running)
+        let answers = eventually("cluster DNS", Duration::from_secs(30), async || {
+            self.sandbox.shell(&format!("exec 3<>/dev/tcp/{CONTROL_PLANE}/53")).await.map(Some)
+        });
+        while_running(&mut self.control_plane, answers).await.map(|_| ())
     }
 
     fn write_kubeconfig(&self) -> Result<()> {
@@ -235,10 +221,7 @@ impl Cluster {
 
     /// Returns only when a part of the control plane has ended by itself.
     pub async fn watch_over(&mut self) -> Result<()> {
-        loop {
-            self.control_plane.iter_mut().try_for_each(Process::check_running)?;
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
+        while_running(&mut self.control_plane, std::future::pending()).await
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 use crate::api_calls::ApiCalls;
 use crate::cache::Cache;
 use crate::pki::{MASTERS, Pki, client_from};
-use crate::process::{Process, bound_command, eventually};
+use crate::process::{Process, bound_command, eventually, while_running};
 use crate::scratch::Scratch;
 use programs::Place;
 
@@ -84,14 +84,14 @@ impl ControlPlane {
         let mut api_server = start_api_server(cache, &scratch, &pki, ports)?;
         let client = client_from(pki.kubeconfig(&server, &pki.client("testkit", MASTERS)?)).await?;
         // The controller-manager gives up on an API server that takes longer than 10 s, so it comes after.
-        api_server_serves(&mut etcd, &mut api_server, &client).await?;
+        while_running([&mut etcd, &mut api_server], serves(&client)).await?;
         let program = cache.kubernetes("kube-controller-manager")?;
         let mut controller_manager = spawn(&scratch, "kube-controller-manager", &program, |command| {
             programs::controller_manager(command, &place(&scratch, &pki, ports), &kubeconfig);
             // Nodes here have no kubelet that renews a lease; a test that loses a node says so itself.
             command.arg("--node-monitor-grace-period=24h");
         })?;
-        controllers_work(&mut controller_manager, client).await?;
+        while_running([&mut controller_manager], controllers_work(client)).await?;
         Ok(Self { controller_manager, api_server, etcd, pki, ports, cache: cache.clone(), scratch })
     }
 
@@ -141,33 +141,27 @@ impl ControlPlane {
         self.api_server.kill();
         self.api_server = start_api_server(&self.cache, &self.scratch, &self.pki, self.ports)?;
         let client = self.client("testkit").await?;
-        api_server_serves(&mut self.etcd, &mut self.api_server, &client).await?;
+        while_running([&mut self.etcd, &mut self.api_server], serves(&client)).await?;
         self.controller_manager.check_running()
     }
 }
 
-/// Waits until the API server serves. There is nothing to wait for once it, or etcd, has ended.
-async fn api_server_serves(etcd: &mut Process, api_server: &mut Process, client: &Client) -> Result<()> {
-    eventually("kube-apiserver", Duration::from_secs(60), async || {
-        if let Err(ended) = etcd.check_running().and_then(|()| api_server.check_running()) {
-            return Ok(Some(Err(ended)));
-        }
+/// Waits until the API server serves.
+pub(crate) async fn serves(client: &Client) -> Result<()> {
+    eventually("kube-apiserver", Duration::from_secs(90), async || {
         let ready = client.request_text(http::Request::get("/readyz").body(Vec::new())?).await?;
-        Ok((ready == "ok").then_some(Ok(())))
+        Ok((ready == "ok").then_some(()))
     })
-    .await?
+    .await
 }
 
 /// Waits until the controllers do something: namespaces get their account.
-async fn controllers_work(controller_manager: &mut Process, client: Client) -> Result<()> {
+async fn controllers_work(client: Client) -> Result<()> {
     let accounts: Api<ServiceAccount> = Api::namespaced(client, "default");
     eventually("kube-controller-manager", Duration::from_secs(60), async || {
-        if let Err(ended) = controller_manager.check_running() {
-            return Ok(Some(Err(ended)));
-        }
-        Ok(accounts.get_opt("default").await?.map(|_| Ok(())))
+        Ok(accounts.get_opt("default").await?.map(|_| ()))
     })
-    .await?
+    .await
 }
 
 fn server_url(ports: Ports) -> String {
