@@ -9,9 +9,8 @@ mkdir /srv/.cache
 mount --bind "$cache" /srv/.cache
 tools=/srv/.cache${tools#"$cache"}
 mount -t tmpfs -o mode=755 tmpfs /run
-mount -t tmpfs -o mode=1777 tmpfs /tmp
-# What is written to /etc and /var stays in memory.
-for folder in etc var; do
+# What is written here stays in memory.
+for folder in etc tmp var; do
   mkdir -p "/srv/.$folder/upper" "/srv/.$folder/work"
   mount -t overlay overlay -o "lowerdir=/$folder,upperdir=/srv/.$folder/upper,workdir=/srv/.$folder/work" "/$folder"
 done
@@ -19,6 +18,9 @@ done
 mount -t overlay overlay -o "lowerdir=$tools/usr:/usr" /usr
 mkdir -p "$cache" /run/netns /run/lock
 mount --bind /srv/.cache "$cache"
+# Where the controller-manager puts volumes. A file system of its own, since an overlay has no mapping of owners.
+mkdir -p /tmp/hostpath_pv
+mount -t tmpfs -o mode=755 tmpfs /tmp/hostpath_pv
 ip link set lo up
 echo 1 > /proc/sys/net/ipv4/ip_forward
 : > /run/sandbox-ready

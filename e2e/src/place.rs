@@ -8,10 +8,10 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, ServiceAccount};
 use kube::api::{
     AttachParams, DeleteParams, DynamicObject, LogParams, ObjectMeta, Patch, PatchParams, PostParams,
 };
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, discovery};
 use serde_json::Value;
+use testkit::pki::client_from_file;
 use testkit::process::eventually;
 use tokio::io::AsyncReadExt;
 
@@ -35,9 +35,7 @@ impl Place {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let path = std::env::var_os(KUBECONFIG)
             .with_context(|| format!("{KUBECONFIG} is not set: run `cargo xtask test --suite pods`"))?;
-        let kubeconfig = Kubeconfig::read_from(&path)?;
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        let client = Client::try_from(config)?;
+        let client = client_from_file(path.as_ref()).await?;
         let namespace = format!("{prefix}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let object = Namespace {
             metadata: ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() },

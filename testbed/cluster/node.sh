@@ -1,13 +1,13 @@
 #!/bin/bash
 # One Kubernetes node, in its network namespace and mount, pid, uts and ipc namespaces of its own.
-#   node.sh NUMBER CGROUP IMAGES PROGRAMS STATE
-# CGROUP: path of the node's cgroup. IMAGES: prepared containerd root. PROGRAMS: folder of the kubelet.
+#   node.sh NUMBER CGROUP IMAGES KUBELET PROXY STATE
+# CGROUP: path of the node's cgroup. IMAGES: prepared containerd root. KUBELET, PROXY: the programs.
 # STATE: the cluster's folder, on the same file system as IMAGES.
 # /srv/nodeN holds the files that the caller wrote: containerd.toml, kubelet.yaml, proxy.yaml, cni/.
 # The caller's process becomes the one whose end takes the whole node away.
 set -eu
-number=$1 cgroup=$2 images=$3 programs=$4 state=$5
-export node=node$number home=/srv/node$number number cgroup images programs logs=$state/logs store=$state/layers/node$number
+number=$1 cgroup=$2 images=$3 kubelet=$4 proxy=$5 state=$6
+export node=node$number home=/srv/node$number number images kubelet proxy logs=$state/logs store=$state/layers/node$number
 
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
   # Unified hierarchy: controllers have to be handed down level by level.
@@ -73,9 +73,9 @@ exec nsenter --net="/run/netns/$node" \
   mount --make-rshared /
 
   containerd -c "$home/containerd.toml" > "$logs/$node-containerd.log" 2>&1 &
-  "$programs/kube-proxy" --config="$home/proxy.yaml" > "$logs/$node-kube-proxy.log" 2>&1 &
+  "$proxy" --config="$home/proxy.yaml" > "$logs/$node-kube-proxy.log" 2>&1 &
   until [ -S /run/containerd/containerd.sock ]; do sleep 0.02; done
-  "$programs/kubelet" --config="$home/kubelet.yaml" --kubeconfig="$home/kubelet.kubeconfig" \
+  "$kubelet" --config="$home/kubelet.yaml" --kubeconfig="$home/kubelet.kubeconfig" \
     --hostname-override="$node" --node-ip="10.88.1.$number" --root-dir="$home/kubelet" --cert-dir="$home/kubelet-pki" \
     > "$logs/$node-kubelet.log" 2>&1 &
   # The shell stays: as the first process of the namespace it reaps what containers leave.

@@ -13,13 +13,13 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, ResourceExt};
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use testkit::cache::{Cache, Part};
-use testkit::cluster::{Cluster, Size, State};
+use testkit::cluster::{Cluster, Size, State, is_ready};
+use testkit::pki::client_from_file;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{block_on, say, setup, tell};
@@ -92,12 +92,6 @@ fn kubeconfig(cache: &Cache, name: &str) -> Result<PathBuf> {
     })
 }
 
-/// Starts a cluster and gives the path of its kubeconfig.
-pub(crate) fn up(name: &str, nodes: usize) -> Result<PathBuf> {
-    start(&Up { nodes, fake: 0, name: Name { name: name.to_owned() } })?;
-    kubeconfig(&Cache::locate()?, name)
-}
-
 fn start(up: &Up) -> Result<()> {
     let started = Instant::now();
     testkit::require_root("clusters")?;
@@ -132,6 +126,7 @@ fn start(up: &Up) -> Result<()> {
     }
     tell(&format!("cluster {name} is up after {:.1} s", started.elapsed().as_secs_f64()));
     tell(&format!("export KUBECONFIG={}", kubeconfig(&cache, name)?.display()));
+    tell(&format!("kubectl is {}", cache.debian_program("kubectl")?.display()));
     Ok(())
 }
 
@@ -195,7 +190,7 @@ async fn serve(up: &Up) -> Result<()> {
     }
 }
 
-pub(crate) fn down(name: &str) -> Result<()> {
+fn down(name: &str) -> Result<()> {
     testkit::require_root("clusters")?;
     let cache = Cache::locate()?;
     let there = State::holder(&cache, name);
@@ -240,17 +235,11 @@ fn status(name: &str) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     };
     block_on(async {
-        let kubeconfig = Kubeconfig::read_from(&path)?;
-        let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await?;
-        let server = config.cluster_url.to_string();
-        let nodes: Api<Node> = Api::all(kube::Client::try_from(config)?);
+        let nodes: Api<Node> = Api::all(client_from_file(&path).await?);
         let nodes = nodes.list(&ListParams::default()).await?;
-        say(&format!("cluster {name}: {server} {}", path.display()));
+        say(&format!("cluster {name} is up, kubeconfig {}", path.display()));
         for node in &nodes {
-            let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-            let ready = conditions.into_iter().any(|one| one.type_ == "Ready" && one.status == "True");
-            say(&format!("  {:<12} {}", node.name_any(), if ready { "Ready" } else { "NotReady" }));
+            say(&format!("  {:<12} {}", node.name_any(), if is_ready(node) { "Ready" } else { "NotReady" }));
         }
         Ok(ExitCode::SUCCESS)
     })

@@ -7,11 +7,12 @@ mod runner;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
-use testkit::cache::{Part, SlurmVersion};
+use testkit::cache::{Cache, Part, SlurmVersion};
+use testkit::cluster::{Cluster, Size, State};
 
-use crate::{check, cluster, generate, say, setup, tell, workspace};
+use crate::{block_on, check, cluster, generate, say, setup, tell, workspace};
 use runner::{Outcome, Tests};
 
 #[derive(Debug, clap::Args)]
@@ -80,8 +81,7 @@ impl Suite {
         match self {
             Self::Fast => {
                 outcome += runner::step("format", cargo(&["fmt", "--all", "--check"]));
-                let clippy =
-                    ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
+                let clippy = ["clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"];
                 outcome += runner::step("clippy", cargo(&clippy));
                 outcome += runner::check("dependency rules", check::dependency_rules());
                 outcome += runner::check("generated files", generate::up_to_date());
@@ -96,10 +96,12 @@ impl Suite {
                 let binary = ["--package", "e2e", "--test", "pods"];
                 // What is compared with the machine before and after needs the machine for itself.
                 outcome += tests.cargo(&binary, &["--test-threads=1", "machine::"])?;
-                tests.env(PODS_KUBECONFIG, cluster::up(PODS_CLUSTER, 3)?);
-                let shared = tests.cargo(&binary, &["--test-threads=4", "--skip", "machine::"]);
-                cluster::down(PODS_CLUSTER)?;
-                outcome += shared?;
+                // Held by this process, so that it ends with it however it ends.
+                let cache = Cache::locate()?;
+                let size = Size { nodes: 3, fake: 0 };
+                let _cluster = block_on(Cluster::start(&cache, PODS_CLUSTER, size, tell))?;
+                tests.env(PODS_KUBECONFIG, State::kubeconfig(&cache, PODS_CLUSTER).context("no kubeconfig")?);
+                outcome += tests.cargo(&binary, &["--test-threads=4", "--skip", "machine::"])?;
             }
         }
         if tests.spent() > self.budget() {

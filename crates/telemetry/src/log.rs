@@ -119,7 +119,8 @@ impl LogArgs {
             None => defaults.format,
             Some((text, origin)) => match text.to_ascii_lowercase().as_str() {
                 "json" => LogFormat::Json,
-                "plain" => LogFormat::Plain,
+                // Other operators call it text.
+                "plain" | "text" => LogFormat::Plain,
                 _ => return Err(LogError::UnknownFormat { value: text, origin }),
             },
         };

@@ -136,6 +136,13 @@ impl Identity {
     }
 }
 
+/// A client from a kubeconfig in a file.
+pub async fn client_from_file(path: &Path) -> Result<kube::Client> {
+    let text = fs::read(path).with_context(|| format!("read {}", path.display()))?;
+    client_from(serde_json::from_slice(&text).with_context(|| format!("{} is not ours", path.display()))?)
+        .await
+}
+
 /// A client from a kubeconfig. Retries are off: a test sees what the server said.
 pub async fn client_from(kubeconfig: Value) -> Result<kube::Client> {
     crate::install_crypto_provider();

@@ -88,11 +88,11 @@ impl Tests {
 
     /// `cargo test`: compiles, then runs within twice the budget.
     pub(super) fn cargo(&mut self, selection: &[&str], arguments: &[&str]) -> Result<Outcome> {
-        let mut compile = cargo(&["test", "--quiet", "--no-run"]);
+        let mut compile = cargo(&["test", "--no-run"]);
         if !compile.args(selection).status()?.success() {
             bail!("the tests do not compile");
         }
-        let mut command = cargo(&["test", "--quiet", "--no-fail-fast"]);
+        let mut command = cargo(&["test", "--no-fail-fast"]);
         command.args(selection).arg("--").args(arguments).envs(self.env.iter().cloned()).stdin(Stdio::null());
         let limit = (2 * self.budget).saturating_sub(self.spent);
         let started = Instant::now();

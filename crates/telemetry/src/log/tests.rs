@@ -87,6 +87,12 @@ fn unknown_level_is_info_even_where_the_default_is_debug() {
 }
 
 #[test]
+fn text_is_another_name_for_plain() {
+    let resolved = flags(Some("text"), None).resolve(no_env, &LogDefaults::OPERATOR);
+    assert_eq!(resolved, Ok(settings(LogFormat::Plain, Level::INFO)));
+}
+
+#[test]
 fn unknown_format_names_its_origin_and_the_choices() {
     let error = flags(Some("xml"), None).resolve(no_env, &LogDefaults::OPERATOR).unwrap_err();
     assert_eq!(error.to_string(), "unknown log format 'xml' in --log-format: choose json or plain");

@@ -244,7 +244,8 @@ fn inside_url() -> String {
     format!("https://{CONTROL_PLANE}:6443")
 }
 
-fn is_ready(node: &Node) -> bool {
+/// Whether a node says that it is Ready.
+pub fn is_ready(node: &Node) -> bool {
     let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

@@ -19,11 +19,10 @@ use crate::sandbox::Sandbox;
 const SCRIPT: &str = include_str!("../../../../testbed/cluster/node.sh");
 
 pub(super) fn command(sandbox: &Sandbox, cache: &Cache, state: &State, number: usize) -> Result<Command> {
-    let kubelet = cache.kubernetes("kubelet")?;
-    let programs = kubelet.parent().context("the kubelet is in no folder")?.to_owned();
     let mut command = sandbox.command("bash");
     command.args(["-c", SCRIPT, "node", &number.to_string(), &cgroup(state, number)]);
-    command.arg(cache.part(Part::ContainerdRoot)?).arg(programs).arg(state.path(""));
+    command.arg(cache.part(Part::ContainerdRoot)?);
+    command.arg(cache.kubernetes("kubelet")?).arg(cache.kubernetes("kube-proxy")?).arg(state.path(""));
     Ok(command)
 }
 

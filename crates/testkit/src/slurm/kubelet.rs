@@ -77,6 +77,13 @@ impl Workers {
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
     }
+
+    async fn end(&self, name: &str, grace: Duration) -> Result<()> {
+        let mut node = self.slurm.write().await.take_node(name)?;
+        // Not under the lock: a grace period is long, and the test goes on.
+        node.stop(grace).await?;
+        node.remove(&self.slurm.read().await.site).await
+    }
 }
 
 impl PodRuntime for Workers {
@@ -88,7 +95,12 @@ impl PodRuntime for Workers {
             let name = pod.name_any();
             let conf = pod.annotations().get(SLURMD_CONF).map_or(NODE_CONF, String::as_str);
             self.slurm.write().await.add_node(&name, conf).await?;
-            self.until_listening(&name).await.map(Some)
+            let listening = self.until_listening(&name).await;
+            if listening.is_err() {
+                // A failed start leaves nothing: it is tried again, or never stopped.
+                self.end(&name, Duration::ZERO).await?;
+            }
+            listening.map(Some)
         }
         .boxed()
     }
@@ -98,10 +110,7 @@ impl PodRuntime for Workers {
             if !(self.is_worker)(pod) {
                 return Ok(());
             }
-            let Ok(mut node) = self.slurm.write().await.take_node(&pod.name_any()) else { return Ok(()) };
-            // Not under the lock: a grace period is long, and the test goes on.
-            node.stop(grace).await?;
-            node.remove(&self.slurm.read().await.site).await
+            self.end(&pod.name_any(), grace).await
         }
         .boxed()
     }

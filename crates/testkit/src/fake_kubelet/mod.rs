@@ -2,6 +2,8 @@
 //!
 //! What a pod runs is a [`PodRuntime`]'s matter: nothing at all here, a real slurmd in `SlurmKubelet`.
 
+mod objects;
+
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Container, Node, Pod};
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt};
@@ -265,9 +267,9 @@ impl Kubelet {
         *running = Some(address);
         let _slot = self.slots.acquire().await?;
         let pods = self.pods_of(pod);
-        patch_status(&pods, pod, &runs(pod, address)).await?;
+        patch_status(&pods, pod, &objects::runs(pod, address)).await?;
         if let Some(succeeded) = outcome(pod) {
-            patch_status(&pods, pod, &ended(pod, succeeded)).await?;
+            patch_status(&pods, pod, &objects::ended(pod, succeeded)).await?;
         }
         Ok(())
     }
@@ -325,82 +327,8 @@ fn outcome(pod: &Pod) -> Option<bool> {
     }
 }
 
-fn runs(pod: &Pod, address: Ipv4Addr) -> Value {
-    let now = Timestamp::now();
-    let spec = pod.spec.clone().unwrap_or_default();
-    let condition = |kind: &str| json!({ "type": kind, "status": "True", "lastTransitionTime": now });
-    let container = |one: &Container, state: Value| {
-        json!({
-            "name": one.name, "image": one.image, "imageID": "", "containerID": format!("fake://{}", one.name),
-            "ready": true, "started": true, "restartCount": 0, "state": state,
-        })
-    };
-    let at_work = || json!({ "running": { "startedAt": now } });
-    let done = || json!({ "terminated": { "exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now } });
-    let conditions = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled"]
-        .map(condition);
-    // A native sidecar goes on.
-    let sidecar = |one: &Container| one.restart_policy.as_deref() == Some("Always");
-    let init = spec.init_containers.iter().flatten();
-    let init = init.map(|one| container(one, if sidecar(one) { at_work() } else { done() }));
-    let main = spec.containers.iter().map(|one| container(one, at_work()));
-    json!({
-        "phase": "Running",
-        "startTime": now,
-        "podIP": address.to_string(),
-        "podIPs": [{ "ip": address.to_string() }],
-        "hostIP": "10.88.0.1",
-        "conditions": conditions,
-        "initContainerStatuses": init.collect::<Vec<_>>(),
-        "containerStatuses": main.collect::<Vec<_>>(),
-    })
-}
-
-fn ended(pod: &Pod, succeeded: bool) -> Value {
-    let now = Timestamp::now();
-    let (phase, code, reason) =
-        if succeeded { ("Succeeded", 0, "Completed") } else { ("Failed", 1, "Error") };
-    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
-    let not_ready = |kind: &str| json!({ "type": kind, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now });
-    json!({
-        "phase": phase,
-        "conditions": [not_ready("Ready"), not_ready("ContainersReady")],
-        "containerStatuses": containers.map(|one| json!({
-            "name": one.name, "image": one.image, "imageID": "", "ready": false, "started": false, "restartCount": 0,
-            "state": { "terminated": { "exitCode": code, "reason": reason, "startedAt": now, "finishedAt": now } },
-        })).collect::<Vec<_>>(),
-    })
-}
-
 async fn create_node(api: &Api<Node>, index: usize, name: &str) -> Result<()> {
-    let now = Timestamp::now();
-    let [_, b, c, d] = (u32::try_from(index)? + 1).to_be_bytes();
-    let address = Ipv4Addr::new(10, 64 | b, c, d).to_string();
-    let size = json!({ "cpu": "64", "memory": "256Gi", "pods": "1000", "ephemeral-storage": "1Ti" });
-    let condition = |kind: &str, status: &str, reason: &str| json!({ "type": kind, "status": status, "reason": reason, "message": "", "lastHeartbeatTime": now, "lastTransitionTime": now });
-    let node: Node = serde_json::from_value(json!({
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": { "name": name, "labels": {
-            "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64" } },
-        "status": {
-            "capacity": size,
-            "allocatable": size,
-            "addresses": [{ "type": "InternalIP", "address": address }, { "type": "Hostname", "address": name }],
-            "conditions": [
-                condition("Ready", "True", "KubeletReady"),
-                condition("MemoryPressure", "False", "KubeletHasSufficientMemory"),
-                condition("DiskPressure", "False", "KubeletHasNoDiskPressure"),
-                condition("PIDPressure", "False", "KubeletHasSufficientPID"),
-            ],
-            "nodeInfo": {
-                "architecture": "amd64", "operatingSystem": "linux", "osImage": "none", "kernelVersion": "6.1.0",
-                "kubeletVersion": "v1.36.4", "kubeProxyVersion": "", "containerRuntimeVersion": "fake://1",
-                "machineID": name, "systemUUID": name, "bootID": name,
-            },
-        },
-    }))?;
-    match api.create(&PostParams::default(), &node).await {
+    match api.create(&PostParams::default(), &objects::node(index, name)?).await {
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
         other => other.map(|_| ()).with_context(|| format!("create node {name}")),
     }
