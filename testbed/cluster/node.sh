@@ -73,11 +73,15 @@ exec nsenter --net="/run/netns/$node" \
   mount --make-rshared /
 
   containerd -c "$home/containerd.toml" > "$logs/$node-containerd.log" 2>&1 &
-  "$proxy" --config="$home/proxy.yaml" > "$logs/$node-kube-proxy.log" 2>&1 &
-  until [ -S /run/containerd/containerd.sock ]; do sleep 0.02; done
+  # A kubelet that finds no API server asks again after pauses that double, and may sleep through its coming.
+  # Waiting at a pipe that never has anything costs no process, as sleep would.
+  exec 9<> <(:)
+  until [ -S /run/containerd/containerd.sock ] && [ -e /srv/api-server-serves ]; do read -r -t 0.02 -u 9 || true; done
   "$kubelet" --config="$home/kubelet.yaml" --kubeconfig="$home/kubelet.kubeconfig" \
     --hostname-override="$node" --node-ip="10.88.1.$number" --root-dir="$home/kubelet" --cert-dir="$home/kubelet-pki" \
     > "$logs/$node-kubelet.log" 2>&1 &
+  agent=$!
+  "$proxy" --config="$home/proxy.yaml" > "$logs/$node-kube-proxy.log" 2>&1 &
   # The shell stays: as the first process of the namespace it reaps what containers leave.
-  wait $!
+  wait $agent
 '

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use aws_lc_rs::digest;
 
+use crate::cluster::images;
+
 pub const KUBERNETES_VERSION: &str = "1.36.4";
 pub const KUBERNETES_PROGRAMS: [&str; 5] =
     ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"];
@@ -93,6 +95,16 @@ impl Part {
         }
     }
 
+    /// The parts that this one is made from.
+    pub fn needs(self) -> &'static [Self] {
+        match self {
+            Self::Debian | Self::Kubernetes | Self::CoreDns => &[],
+            Self::Runc | Self::Slurm(_) => &[Self::Debian],
+            Self::Images => &[Self::Debian, Self::Slurm(images::SLURM_VERSION)],
+            Self::ContainerdRoot => &[Self::Debian, Self::Images],
+        }
+    }
+
     /// Everything that decides what this part contains. `r1` and so on: raised when the code that makes it changes.
     fn recipe(self) -> String {
         match self {
@@ -102,8 +114,8 @@ impl Part {
             Self::Runc => format!("r1\n{RUNC_MOD}"),
             Self::Slurm(version) => format!("r1\n{}\n{SLURM_ROOTFS}", version.suite()),
             Self::Images => {
-                let slurm = SlurmVersion::ALL.map(|version| Self::Slurm(version).recipe()).join("\n");
-                format!("r1\n{PAUSE_SOURCE}\n{}\n{slurm}", Self::Debian.recipe())
+                let slurm = Self::Slurm(images::SLURM_VERSION).recipe();
+                format!("r2\n{PAUSE_SOURCE}\n{}\n{slurm}", Self::Debian.recipe())
             }
             Self::ContainerdRoot => format!("r1\n{}", Self::Images.recipe()),
         }

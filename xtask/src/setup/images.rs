@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use testkit::cache::{Cache, Part, SlurmVersion};
-use testkit::cluster::images::{BUSYBOX, PAUSE, slurm};
+use testkit::cache::{Cache, Part};
+use testkit::cluster::images::{BUSYBOX, PAUSE, SLURM_VERSION, slurm};
 use testkit::oci::Layout;
 
 use super::{debian, step};
@@ -17,6 +17,24 @@ use crate::workspace;
 const BUSYBOX_LINKS: [&str; 16] = [
     "sh", "cat", "echo", "sleep", "ls", "id", "stat", "touch", "mkdir", "nslookup", "wget", "nc", "httpd",
     "hostname", "true", "false",
+];
+
+/// What the daemons do without. Each file is a link that every node of every cluster makes when it starts.
+const NOT_IN_THE_SLURM_IMAGE: [&str; 14] = [
+    "./usr/lib/mysql",
+    "./usr/lib/systemd",
+    "./usr/lib/*/gconv",
+    "./usr/lib/*/perl",
+    "./usr/sbin/mariadbd",
+    "./usr/share/bash-completion",
+    "./usr/share/doc",
+    "./usr/share/lintian",
+    "./usr/share/mariadb",
+    "./usr/share/perl",
+    "./usr/share/perl5",
+    "./var/lib/dpkg/info",
+    "./var/lib/mariadb",
+    "./var/lib/mysql",
 ];
 
 pub(super) fn archive(cache: &Cache, out: &Path) -> Result<()> {
@@ -43,17 +61,9 @@ pub(super) fn archive(cache: &Cache, out: &Path) -> Result<()> {
     fs::write(busybox.join("etc/passwd"), "root:x:0:0:root:/:/bin/sh\n")?;
     layout.add(BUSYBOX, &busybox, &[], &["/bin/sh"])?;
 
-    for version in SlurmVersion::ALL {
-        crate::tell(&format!("set-up: images: packing Slurm {}", version.as_str()));
-        // No pod runs the database from this image, and its empty data alone is 140 MB.
-        let exclude = ["./var/lib/mysql", "./var/lib/mariadb", "./usr/sbin/mariadbd"];
-        layout.add(
-            &slurm(version),
-            &cache.slurm_rootfs(version)?,
-            &exclude,
-            &["/usr/bin/tini", "-g", "--"],
-        )?;
-    }
+    crate::tell("set-up: images: packing Slurm");
+    let rootfs = cache.slurm_rootfs(SLURM_VERSION)?;
+    layout.add(&slurm(), &rootfs, &NOT_IN_THE_SLURM_IMAGE, &["/usr/bin/tini", "-g", "--"])?;
     layout.write(&out.join("images.tar"))?;
     step::write_sums(out)
 }

@@ -63,11 +63,24 @@ pub(crate) fn ensure(wanted: &[Part]) -> Result<Cache> {
     Ok(cache)
 }
 
+/// What has to be made for the wanted parts: those that are not there, and what they are made from.
 fn missing(cache: &Cache, wanted: &[Part]) -> Vec<Part> {
     let supplied = |part: Part| {
         part == Part::Kubernetes && KUBERNETES_PROGRAMS.iter().all(|name| own_program(name).is_some())
     };
-    wanted.iter().copied().filter(|part| !cache.has(*part) && !supplied(*part)).collect()
+    closure(wanted, |part| !cache.has(part) && !supplied(part))
+}
+
+fn closure(wanted: &[Part], is_missing: impl Fn(Part) -> bool) -> Vec<Part> {
+    let mut missing = Vec::new();
+    let mut next = wanted.to_vec();
+    while let Some(part) = next.pop() {
+        if is_missing(part) && !missing.contains(&part) {
+            missing.push(part);
+            next.extend(part.needs());
+        }
+    }
+    missing
 }
 
 fn lock(cache: &Cache) -> Result<Flock<File>> {
@@ -87,7 +100,7 @@ fn lock(cache: &Cache) -> Result<Flock<File>> {
 /// Debian packages first, since others use them; then Go beside root file systems; then what needs both.
 fn make_all(cache: &Cache, todo: &[Part]) -> Result<()> {
     let lane = |parts: &[Part]| -> Result<()> {
-        todo.iter().filter(|part| parts.contains(part)).try_for_each(|part| make(cache, *part))
+        parts.iter().filter(|part| todo.contains(part)).try_for_each(|part| make(cache, *part))
     };
     lane(&[Part::Debian])?;
     std::thread::scope(|scope| {
@@ -140,4 +153,21 @@ fn is_version_of(path: &Path, part: Part) -> bool {
     let stem = stem.split('-').next().unwrap_or(&stem);
     path.is_dir()
         && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{stem}-")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_part_brings_what_it_is_made_from() {
+        let all = closure(&[Part::ContainerdRoot], |_| true);
+        for part in [Part::Debian, Part::Slurm(SlurmVersion::V26_05), Part::Images, Part::ContainerdRoot] {
+            assert!(all.contains(&part), "{part:?}");
+        }
+        assert_eq!(
+            closure(&[Part::ContainerdRoot], |part| part == Part::ContainerdRoot),
+            [Part::ContainerdRoot]
+        );
+    }
 }

@@ -93,6 +93,7 @@ impl Cluster {
         tell("control plane and nodes started");
         let client = cluster.client("testbed").await?;
         while_running(&mut cluster.control_plane, control_plane::serves(&client)).await?;
+        fs::write(cluster.sandbox.path("/srv/api-server-serves"), "")?;
         tell("API server ready");
         cluster.start_controllers(cache)?;
         objects::apply(&client).await?;
