@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
-use crate::{generate, tell, workspace};
+use crate::{cargo, generate, tell, workspace};
 
 /// One crate: what it is for and which other crates of the workspace it may use.
 /// Who may use a crate may use what that crate uses.
@@ -129,10 +128,8 @@ fn reachable(room: &Room) -> BTreeSet<&'static str> {
 
 /// `cargo tree` resolves features for this crate alone; the workspace's union would show what others ask for.
 fn impurities(name: &str) -> Result<Vec<String>> {
-    let output = Command::new(env!("CARGO"))
-        .args(["tree", "--package", name, "--edges", "normal", "--prefix", "none", "--format", "{lib}"])
-        .current_dir(workspace())
-        .output()?;
+    let tree = ["tree", "--package", name, "--edges", "normal", "--prefix", "none", "--format", "{lib}"];
+    let output = cargo(&tree).output()?;
     if !output.status.success() {
         bail!("cargo tree for {name}: {}", String::from_utf8_lossy(&output.stderr));
     }
@@ -197,6 +194,13 @@ mod tests {
     #[test]
     fn a_crate_without_a_room_is_named() {
         assert!(broken_rules(&uses("utils", &[]))[0].starts_with("utils has no room"));
+    }
+
+    #[test]
+    fn what_a_crate_is_linked_with_is_found_through_others() {
+        let found = impurities("testkit").unwrap();
+        assert!(found.contains(&"testkit is pure and must not be linked with hyper".to_owned()), "{found:?}");
+        assert!(found.iter().any(|line| line.ends_with(" kube-client")), "{found:?}");
     }
 
     #[test]

@@ -201,8 +201,7 @@ fn down(name: &str) -> Result<()> {
         }
         None => tell(&format!("no cluster named {name} is up")),
     }
-    State::sweep(&cache);
-    Ok(())
+    State::sweep(&cache)
 }
 
 /// Asks the holder to end, insists, and removes what is then left.
@@ -221,8 +220,7 @@ fn end(cache: &Cache, name: &str, holder: Pid) -> Result<()> {
         #[allow(clippy::disallowed_methods, reason = "not our child: there is nothing to wait for")]
         std::thread::sleep(Duration::from_millis(20));
     }
-    State::sweep(cache);
-    Ok(())
+    State::sweep(cache)
 }
 
 fn status(name: &str) -> Result<ExitCode> {

@@ -76,6 +76,14 @@ pub(crate) fn workspace() -> std::path::PathBuf {
     xtask.parent().unwrap_or(xtask).to_owned()
 }
 
+/// A cargo command in the workspace, of the cargo that started us if one did.
+pub(crate) fn cargo(args: &[&str]) -> std::process::Command {
+    let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(program);
+    command.args(args).current_dir(workspace());
+    command
+}
+
 /// The runtime for commands that talk to a cluster.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(future)

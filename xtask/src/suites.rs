@@ -4,7 +4,7 @@
 
 mod runner;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -12,7 +12,7 @@ use clap::ValueEnum;
 use testkit::cache::{Cache, Part, SlurmVersion};
 use testkit::cluster::{Cluster, Size, State};
 
-use crate::{block_on, check, cluster, generate, say, setup, tell, workspace};
+use crate::{block_on, cargo, check, cluster, generate, say, setup, tell};
 use runner::{Outcome, Tests};
 
 #[derive(Debug, clap::Args)]
@@ -147,10 +147,4 @@ fn summary(table: &[(Suite, Outcome)], elapsed: Duration) -> Outcome {
     say(&format!("set-up, compilation and tests together: {} s", elapsed.as_secs()));
     say(&format!("{} passed, {} failed", total.passed, total.failed));
     total
-}
-
-fn cargo(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(args).current_dir(workspace());
-    command
 }

@@ -72,7 +72,7 @@ enum Upstream {
 
 struct State {
     upstream: Upstream,
-    rules: parking::Rules,
+    rules: rules::Rules,
     /// Cancelled and replaced by each cut.
     connections: std::sync::Mutex<CancellationToken>,
 }
@@ -107,7 +107,7 @@ impl Chaos {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
         let state =
-            Arc::new(State { upstream, rules: parking::Rules::default(), connections: Default::default() });
+            Arc::new(State { upstream, rules: rules::Rules::default(), connections: Default::default() });
         let stop = CancellationToken::new();
         tokio::spawn(stop.clone().run_until_cancelled_owned(accept(listener, state.clone(), stop.clone())));
         Ok(Self { address, state, _stop: stop.drop_guard() })
@@ -234,7 +234,7 @@ fn cut_after(body: AnyBody, limit: usize) -> AnyBody {
     StreamBody::new(frames).boxed_unsync()
 }
 
-mod parking {
+mod rules {
     //! The rules behind their lock: the only place that holds it, and never across an await.
 
     use std::sync::Mutex;

@@ -11,8 +11,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::cargo;
-use crate::{say, tell};
+use crate::{cargo, say, tell};
 
 /// What came of some tests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

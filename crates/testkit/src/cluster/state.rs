@@ -29,7 +29,8 @@ impl State {
     /// Takes the name, after removing what a killed cluster of any name left.
     pub(super) fn claim(cache: &Cache, name: &str) -> Result<Self> {
         check_name(name)?;
-        Self::sweep(cache);
+        let _alone = lock_all(cache)?;
+        sweep(cache);
         let folder = Self::folder(cache, name);
         fs::create_dir_all(folder.join("logs"))?;
         let Some(lock) = try_lock(&folder) else {
@@ -59,7 +60,7 @@ impl State {
         if !folder.join(LOCK).exists() || try_lock(&folder).is_some() {
             return None;
         }
-        written_holder(&folder)
+        written_holder(&folder).filter(|pid| is_alive(*pid))
     }
 
     /// Names of the clusters that are there.
@@ -72,13 +73,12 @@ impl State {
     }
 
     /// Removes what killed clusters left: their cgroups and folders.
-    pub fn sweep(cache: &Cache) {
-        for entry in fs::read_dir(cache.clusters()).into_iter().flatten().flatten() {
-            let folder = entry.path();
-            if let Some(lock) = try_lock(&folder) {
-                Self { folder, _lock: lock }.remove();
-            }
+    pub fn sweep(cache: &Cache) -> Result<()> {
+        if cache.clusters().exists() {
+            let _alone = lock_all(cache)?;
+            sweep(cache);
         }
+        Ok(())
     }
 
     pub(super) fn path(&self, name: &str) -> PathBuf {
@@ -122,6 +122,23 @@ impl State {
     pub(super) fn remove(&self) {
         cgroups::remove(&self.cgroup(), Duration::from_secs(10));
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Claiming a name and removing what is abandoned exclude each other: a folder is abandoned until it is locked.
+fn lock_all(cache: &Cache) -> Result<Flock<File>> {
+    let path = cache.root().join("clusters.lock");
+    let file = File::options().create(true).append(true).open(&path);
+    let file = file.with_context(|| format!("open {}", path.display()))?;
+    Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).context("lock the clusters")
+}
+
+fn sweep(cache: &Cache) {
+    for entry in fs::read_dir(cache.clusters()).into_iter().flatten().flatten() {
+        let folder = entry.path();
+        if let Some(lock) = try_lock(&folder) {
+            State { folder, _lock: lock }.remove();
+        }
     }
 }
 
