@@ -3,5 +3,5 @@
 mod machine;
 mod place;
 
-pub use machine::{Machine, Xtask};
+pub use machine::{Machine, Up, Xtask};
 pub use place::Place;

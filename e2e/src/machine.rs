@@ -1,13 +1,13 @@
 //! The machine itself: what a cluster could leave on it, and our own commands as a user calls them.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use testkit::process::{Process, bound_command, run};
 
 /// Folders of the machine in which Kubernetes programs like to leave something.
 const FOLDERS: [&str; 9] = [
@@ -29,6 +29,8 @@ const SETTINGS: [&str; 5] = [
     "/proc/sys/net/netfilter/nf_conntrack_max",
 ];
 
+/// For one call of our own commands.
+const LIMIT: Duration = Duration::from_secs(60);
 const MARK: &str = "SLIPWAY_TEST_MARK";
 
 /// Everything about the machine that a cluster must give back.
@@ -139,44 +141,67 @@ fn mark() -> String {
 
 /// `cargo xtask` as the suite built it.
 #[derive(Debug)]
-pub struct Xtask {
-    path: PathBuf,
-    env: Vec<(String, OsString)>,
-}
+pub struct Xtask(PathBuf);
 
 impl Xtask {
     pub fn find() -> Result<Self> {
         let path =
             std::env::var_os("SLIPWAY_XTASK").context("SLIPWAY_XTASK is not set: run `cargo xtask test`")?;
-        Ok(Self { path: path.into(), env: Vec::new() })
-    }
-
-    /// With other environment variables.
-    pub fn with_env(mut self, env: &[(&str, &OsStr)]) -> Self {
-        self.env.extend(env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        self
+        Ok(Self(path.into()))
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.path);
-        command
-            .args(arguments)
-            .envs(self.env.iter().cloned())
-            .env(MARK, std::process::id().to_string())
-            .stdin(Stdio::null());
+        let mut command = bound_command(&self.0);
+        command.args(arguments).env(MARK, std::process::id().to_string());
         command
     }
 
     /// Runs to the end; gives standard output.
-    pub fn run(&self, arguments: &[&str]) -> Result<String> {
-        let output = self.command(arguments).output()?;
-        if !output.status.success() {
-            bail!("xtask {arguments:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    pub async fn run(&self, arguments: &[&str]) -> Result<String> {
+        Ok(run(self.command(arguments), LIMIT).await?.trim().to_owned())
     }
 
-    pub fn start(&self, arguments: &[&str]) -> Result<Child> {
-        Ok(self.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?)
+    pub fn start(&self, arguments: &[&str]) -> Result<Process> {
+        Process::spawn("xtask", self.command(arguments), Path::new("/dev/null"))
+    }
+
+    /// `cluster up` with a name that no other test process uses.
+    pub async fn up(&self, name: &str, size: &[&str]) -> Result<Up> {
+        let up = self.cluster(name);
+        self.run(&[&["cluster", "up", "--name", up.name()], size].concat()).await?;
+        Ok(up)
+    }
+
+    /// The end of a cluster that a test is about to start.
+    pub fn cluster(&self, name: &str) -> Up {
+        Up { name: format!("{name}-{}", std::process::id()), down: Some(self.command(&["cluster", "down"])) }
+    }
+}
+
+/// A cluster of a test; dropped, it is down, also when the test has failed.
+#[derive(Debug)]
+pub struct Up {
+    name: String,
+    down: Option<Command>,
+}
+
+impl Up {
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Ends the cluster and says how that went.
+    pub async fn down(mut self) -> Result<()> {
+        let Some(mut down) = self.down.take() else { return Ok(()) };
+        down.args(["--name", &self.name]);
+        run(down, LIMIT).await.map(|_| ())
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        if let Some(mut down) = self.down.take() {
+            let _ = down.args(["--name", &self.name]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A namespace of one test on the cluster that all pod tests share.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -31,11 +32,15 @@ impl std::fmt::Debug for Place {
 }
 
 impl Place {
+    /// On the cluster that pod tests share.
     pub async fn new(prefix: &str) -> Result<Self> {
+        Self::on(&shared_kubeconfig()?, prefix).await
+    }
+
+    /// On the cluster of a kubeconfig.
+    pub async fn on(kubeconfig: &Path, prefix: &str) -> Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let path = std::env::var_os(KUBECONFIG)
-            .with_context(|| format!("{KUBECONFIG} is not set: run `cargo xtask test --suite pods`"))?;
-        let client = client_from_file(path.as_ref()).await?;
+        let client = client_from_file(kubeconfig).await?;
         let namespace = format!("{prefix}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let object = Namespace {
             metadata: ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() },
@@ -50,6 +55,13 @@ impl Place {
         })
         .await?;
         Ok(place)
+    }
+
+    /// The name of the cluster that pod tests share: that of its folder.
+    pub fn shared_cluster() -> Result<String> {
+        let path = shared_kubeconfig()?;
+        let folder = path.parent().and_then(Path::file_name).context("the kubeconfig is in no folder")?;
+        Ok(folder.to_string_lossy().into_owned())
     }
 
     pub fn client(&self) -> Client {
@@ -127,6 +139,12 @@ impl Place {
         namespaces.delete(&self.namespace, &DeleteParams::default()).await?;
         Ok(())
     }
+}
+
+fn shared_kubeconfig() -> Result<PathBuf> {
+    std::env::var_os(KUBECONFIG)
+        .map(PathBuf::from)
+        .with_context(|| format!("{KUBECONFIG} is not set: run `cargo xtask test --suite pods`"))
 }
 
 fn is_ready(pod: &Pod) -> bool {

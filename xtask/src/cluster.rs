@@ -3,10 +3,10 @@
 //! `up` starts a process of its own that holds the cluster (`serve`). Whatever ends that process ends the
 //! cluster; the next `up` or `down` removes what a SIGKILL left.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::PathBuf;
-use std::process::{Command as Program, ExitCode, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Program, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -16,9 +16,9 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getppid};
 use testkit::cache::{Cache, Part};
-use testkit::cluster::{Cluster, Size, State, is_ready};
+use testkit::cluster::{Cluster, Size, State, check_name, is_ready};
 use testkit::pki::client_from_file;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -47,13 +47,13 @@ pub(crate) enum Command {
     },
     /// Hold a cluster; what `up` starts
     #[command(hide = true)]
-    Serve(Up),
+    Serve(Serve),
 }
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Name {
     /// Name of the cluster
-    #[arg(long, default_value = "dev")]
+    #[arg(long, default_value = "dev", value_parser = |name: &str| check_name(name).map(|()| name.to_owned()))]
     name: String,
 }
 
@@ -69,21 +69,40 @@ pub(crate) struct Up {
     name: Name,
 }
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    up: Up,
+    /// Process id of the `up` that started this
+    #[arg(long)]
+    parent: i32,
+    /// Do not outlive it
+    #[arg(long)]
+    end_with_parent: bool,
+}
+
+/// How long a cluster lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Life {
+    OfItsOwn,
+    OfItsParent,
+}
+
+/// How long something that was asked to end may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 pub(crate) fn command(command: Command) -> Result<ExitCode> {
     match command {
-        Command::Up(up) => start(&up).map(|()| ExitCode::SUCCESS),
-        Command::Down(Name { name }) => down(&name).map(|()| ExitCode::SUCCESS),
-        Command::Status(Name { name }) => status(&name),
+        Command::Up(up) => start(&up, Life::OfItsOwn).map(|_| ())?,
+        Command::Down(Name { name }) => down(&name)?,
+        Command::Status(Name { name }) => return status(&name),
         Command::Kubeconfig(Name { name }) => {
             say(&kubeconfig(&Cache::locate()?, &name)?.display().to_string());
-            Ok(ExitCode::SUCCESS)
         }
-        Command::Load { image, name } => {
-            block_on(Cluster::load(&Cache::locate()?, &name.name, &image))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Command::Serve(up) => block_on(serve(&up)).map(|()| ExitCode::SUCCESS),
+        Command::Load { image, name } => load(&image, &name.name)?,
+        Command::Serve(serve) => block_on(hold(&serve))?,
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn kubeconfig(cache: &Cache, name: &str) -> Result<PathBuf> {
@@ -92,24 +111,51 @@ fn kubeconfig(cache: &Cache, name: &str) -> Result<PathBuf> {
     })
 }
 
-fn start(up: &Up) -> Result<()> {
+/// A cluster that ends with this process, however that ends.
+#[derive(Debug)]
+pub(crate) struct Borrowed {
+    server: Child,
+    kubeconfig: PathBuf,
+}
+
+impl Borrowed {
+    pub(crate) fn start(name: &str, nodes: usize) -> Result<Self> {
+        let up = Up { nodes, fake: 0, name: Name { name: name.to_owned() } };
+        let server = start(&up, Life::OfItsParent)?;
+        Ok(Self { server, kubeconfig: kubeconfig(&Cache::locate()?, name)? })
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        end_child(&mut self.server);
+    }
+}
+
+fn start(up: &Up, life: Life) -> Result<Child> {
     let started = Instant::now();
-    testkit::require_root("clusters")?;
     let cache = setup::ensure(if up.nodes > 0 { &PARTS } else { &PARTS[..3] })?;
     let name = &up.name.name;
     if State::holder(&cache, name).is_some() {
         bail!("a cluster named {name} is already there: `cargo xtask cluster down --name {name}` ends it");
     }
-    fs::create_dir_all(cache.clusters())?;
-    let log = cache.root().join("log").join(format!("cluster-{name}.log"));
-    fs::create_dir_all(cache.root().join("log"))?;
-    let output = File::create(&log)?;
+    // What the cluster's process says while it starts: shown here, and kept nowhere.
+    let (output, path) = tempfile::NamedTempFile::new()?.into_parts();
+    let told = Tail::of(&path)?;
+    drop(path);
     let mut command = Program::new("setsid");
     command.arg(std::env::current_exe()?).args(["cluster", "serve", "--name", name]);
     command.args(["--nodes", &up.nodes.to_string(), "--fake", &up.fake.to_string()]);
+    command.args(["--parent", &std::process::id().to_string()]);
+    if life == Life::OfItsParent {
+        command.arg("--end-with-parent");
+    }
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
     let mut server = command.spawn().context("start the cluster's process")?;
-    let told = Tail::of(&log)?;
     let result = block_on(async {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -120,17 +166,18 @@ fn start(up: &Up) -> Result<()> {
         }
     });
     if let Err(error) = result {
-        end(&cache, name, Pid::from_raw(server.id().cast_signed()))?;
-        let _ = server.wait();
-        return Err(error.context(format!("start cluster {name} (log: {})", log.display())));
+        end_child(&mut server);
+        State::sweep(&cache)?;
+        return Err(error.context(format!("start cluster {name}")));
     }
     tell(&format!("cluster {name} is up after {:.1} s", started.elapsed().as_secs_f64()));
     tell(&format!("export KUBECONFIG={}", kubeconfig(&cache, name)?.display()));
     tell(&format!("kubectl is {}", cache.debian_program("kubectl")?.display()));
-    Ok(())
+    Ok(server)
 }
 
-async fn until_up(cache: &Cache, name: &str, server: &mut std::process::Child, mut told: Tail) -> Result<()> {
+/// The cluster's process ends by itself when it cannot go on: each of its steps has a deadline.
+async fn until_up(cache: &Cache, name: &str, server: &mut Child, mut told: Tail) -> Result<()> {
     loop {
         let ended = server.try_wait()?;
         for line in told.new_lines()? {
@@ -143,6 +190,20 @@ async fn until_up(cache: &Cache, name: &str, server: &mut std::process::Child, m
             return Ok(());
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Asks our child to end, and insists after a while.
+fn end_child(server: &mut Child) {
+    let asked = Instant::now();
+    let mut next = Signal::SIGTERM;
+    // Only a child that has not been reaped still has its number.
+    while let Ok(None) = server.try_wait() {
+        let _ = kill(Pid::from_raw(server.id().cast_signed()), next);
+        if asked.elapsed() > PATIENCE {
+            next = Signal::SIGKILL;
+        }
+        pause();
     }
 }
 
@@ -168,23 +229,30 @@ impl Tail {
 }
 
 /// Holds the cluster until told to end. Until it is up, it ends with the `up` that started it.
-async fn serve(up: &Up) -> Result<()> {
+async fn hold(serve: &Serve) -> Result<()> {
     let started = Instant::now();
     prctl::set_pdeathsig(Signal::SIGTERM)?;
+    if getppid().as_raw() != serve.parent {
+        bail!("the process that started this one has ended");
+    }
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let cache = Cache::locate()?;
-    let size = Size { nodes: up.nodes, fake: up.fake };
-    let name = &up.name.name;
+    let Up { nodes, fake, name: Name { name } } = &serve.up;
+    let size = Size { nodes: *nodes, fake: *fake };
     let report =
-        |step: &str| tell(&format!("cluster {name}: {step} after {:.1} s", started.elapsed().as_secs_f64()));
-    let hold = async {
+        |step| tell(&format!("cluster {name}: {step} after {:.1} s", started.elapsed().as_secs_f64()));
+    let held = async {
         let mut cluster = Cluster::start(&cache, name, size, report).await?;
-        prctl::set_pdeathsig(None)?;
+        // Before others can find it: who started us may end as soon as it is found.
+        if !serve.end_with_parent {
+            prctl::set_pdeathsig(None)?;
+        }
+        cluster.publish()?;
         cluster.watch_over().await
     };
     tokio::select! {
-        result = hold => result,
+        result = held => result,
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     }
@@ -193,8 +261,7 @@ async fn serve(up: &Up) -> Result<()> {
 fn down(name: &str) -> Result<()> {
     testkit::require_root("clusters")?;
     let cache = Cache::locate()?;
-    let there = State::holder(&cache, name);
-    match there {
+    match State::holder(&cache, name) {
         Some(holder) => {
             end(&cache, name, holder)?;
             tell(&format!("cluster {name} is down"));
@@ -204,31 +271,50 @@ fn down(name: &str) -> Result<()> {
     State::sweep(&cache)
 }
 
-/// Asks the holder to end, insists, and removes what is then left.
+/// Asks the holder to end, and insists after a while.
 fn end(cache: &Cache, name: &str, holder: Pid) -> Result<()> {
-    let _ = kill(holder, Signal::SIGTERM);
     let asked = Instant::now();
-    let mut insisted = false;
-    while State::holder(cache, name).is_some() {
-        if asked.elapsed() > Duration::from_secs(60) {
+    let mut next = Signal::SIGTERM;
+    while State::holder(cache, name) == Some(holder) {
+        let _ = kill(holder, next);
+        if asked.elapsed() > 2 * PATIENCE {
             bail!("the process {holder} of cluster {name} does not end");
         }
-        if asked.elapsed() > Duration::from_secs(30) && !insisted {
-            let _ = kill(holder, Signal::SIGKILL);
-            insisted = true;
+        if asked.elapsed() > PATIENCE {
+            next = Signal::SIGKILL;
         }
-        #[allow(clippy::disallowed_methods, reason = "not our child: there is nothing to wait for")]
-        std::thread::sleep(Duration::from_millis(20));
+        pause();
     }
-    State::sweep(cache)
+    Ok(())
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the end of a process that is not our child cannot be waited for"
+)]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(20));
+}
+
+fn load(image: &Path, name: &str) -> Result<()> {
+    testkit::require_root("clusters")?;
+    File::open(image).with_context(|| format!("open {}", image.display()))?;
+    match block_on(Cluster::load(&Cache::locate()?, name, image))? {
+        0 => bail!("cluster {name} has no real nodes to load an image into"),
+        nodes => tell(&format!("{} is on {nodes} nodes of cluster {name}", image.display())),
+    }
+    Ok(())
 }
 
 fn status(name: &str) -> Result<ExitCode> {
     let cache = Cache::locate()?;
     let Some(path) = State::kubeconfig(&cache, name) else {
-        say(&format!("no cluster named {name} is up"));
-        for other in State::names(&cache) {
-            say(&format!("there is one named {other}"));
+        let others = State::names(&cache);
+        if others.iter().any(|other| other == name) {
+            say(&format!("cluster {name} is starting"));
+        } else {
+            let others = if others.is_empty() { "none at all".to_owned() } else { others.join(", ") };
+            say(&format!("no cluster named {name} is up; up are: {others}"));
         }
         return Ok(ExitCode::FAILURE);
     };

@@ -28,7 +28,7 @@ enum Command {
     Cluster(cluster::Command),
     /// Run the tests
     Test(suites::Args),
-    /// Check the dependency rules between crates, the project's files and the generated ones
+    /// Check the dependency rules between crates and the generated files
     Check,
     /// Write the generated files anew
     Generate,

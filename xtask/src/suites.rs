@@ -7,12 +7,12 @@ mod runner;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
-use testkit::cache::{Cache, Part, SlurmVersion};
-use testkit::cluster::{Cluster, Size, State};
+use testkit::cache::{Part, SlurmVersion};
 
-use crate::{block_on, cargo, check, cluster, generate, say, setup, tell};
+use crate::cluster::Borrowed;
+use crate::{cargo, check, cluster, generate, say, setup, tell};
 use runner::{Outcome, Tests};
 
 #[derive(Debug, clap::Args)]
@@ -34,9 +34,7 @@ enum Suite {
     Pods,
 }
 
-/// The cluster that the pod tests share.
-const PODS_CLUSTER: &str = "test-pods";
-/// Tells the pod tests where it is.
+/// Tells the pod tests where the cluster is that they share.
 const PODS_KUBECONFIG: &str = "SLIPWAY_TEST_KUBECONFIG";
 /// Tells tests of our own commands where they are.
 const XTASK: &str = "SLIPWAY_XTASK";
@@ -96,11 +94,8 @@ impl Suite {
                 let binary = ["--package", "e2e", "--test", "pods"];
                 // What is compared with the machine before and after needs the machine for itself.
                 outcome += tests.cargo(&binary, &["--test-threads=1", "machine::"])?;
-                // Held by this process, so that it ends with it however it ends.
-                let cache = Cache::locate()?;
-                let size = Size { nodes: 3, fake: 0 };
-                let _cluster = block_on(Cluster::start(&cache, PODS_CLUSTER, size, tell))?;
-                tests.env(PODS_KUBECONFIG, State::kubeconfig(&cache, PODS_CLUSTER).context("no kubeconfig")?);
+                let cluster = Borrowed::start(&format!("test-{}", std::process::id()), 3)?;
+                tests.env(PODS_KUBECONFIG, cluster.kubeconfig());
                 outcome += tests.cargo(&binary, &["--test-threads=4", "--skip", "machine::"])?;
             }
         }

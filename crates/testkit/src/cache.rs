@@ -108,7 +108,8 @@ impl Part {
     /// Everything that decides what this part contains. `r1` and so on: raised when the code that makes it changes.
     fn recipe(self) -> String {
         match self {
-            Self::Debian => format!("r1\n{DEBIAN_PACKAGES}"),
+            // Libraries that fit one suite would shadow those of another.
+            Self::Debian => format!("r1\n{}\n{}\n{DEBIAN_PACKAGES}", host_suite(), env::consts::ARCH),
             Self::Kubernetes => format!("r1\n{KUBERNETES_MOD}"),
             Self::CoreDns => format!("r1\n{COREDNS_MOD}"),
             Self::Runc => format!("r1\n{RUNC_MOD}"),
@@ -142,8 +143,20 @@ impl Cache {
             .or_else(|| from_env("XDG_CACHE_HOME").map(|base| base.join("slipway")))
             .or_else(|| from_env("HOME").map(|home| home.join(".cache/slipway")))
             .context("no cache directory: set SLIPWAY_CACHE, XDG_CACHE_HOME or HOME")?;
-        if !root.is_absolute() {
-            bail!("the cache directory {} must be an absolute path", root.display());
+        Self::at(&root)
+    }
+
+    fn at(root: &Path) -> Result<Self> {
+        // Without a slash at the end, so that a path in it begins with it and a slash.
+        let root: PathBuf = root.components().collect();
+        let text = root.to_str().unwrap_or("\\");
+        let unfit = |c: char| c.is_whitespace() || [':', ',', '\\', '"'].contains(&c);
+        if !root.is_absolute() || text.contains(unfit) {
+            bail!(
+                "the cache directory {} must be an absolute path without white space, colons, commas, quotes and \
+                 backslashes (mount options have no way to write them): set SLIPWAY_CACHE to another one",
+                root.display()
+            );
         }
         Ok(Self { root })
     }
@@ -200,13 +213,21 @@ impl Cache {
     }
 }
 
-/// A program that the user named by `SLIPWAY_KUBE_BIN` or `KUBEBUILDER_ASSETS`.
+/// The Debian suite of this machine, such as `bookworm`.
+pub fn host_suite() -> String {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    suite.unwrap_or_default().trim_matches('"').to_owned()
+}
+
+/// A program that the user named by `SLIPWAY_KUBE_BIN` or `KUBEBUILDER_ASSETS`. A relative folder would mean
+/// another one in each test, and is not used.
 pub fn own_program(program: &str) -> Option<PathBuf> {
     ["SLIPWAY_KUBE_BIN", "KUBEBUILDER_ASSETS"]
         .iter()
         .filter_map(env::var_os)
         .map(|folder| Path::new(&folder).join(program))
-        .find(|path| path.is_file())
+        .find(|path| path.is_absolute() && path.is_file())
 }
 
 #[cfg(test)]
@@ -218,6 +239,16 @@ mod tests {
         let folders: std::collections::BTreeSet<_> = Part::ALL.iter().map(|part| part.folder()).collect();
         assert_eq!(folders.len(), Part::ALL.len(), "two parts share a folder: {folders:?}");
         assert!(Part::Kubernetes.folder().starts_with("kubernetes-1.36.4-"));
+    }
+
+    #[test]
+    fn a_cache_directory_that_scripts_cannot_name_is_refused() {
+        assert_eq!(Cache::at(Path::new("/a/b/")).unwrap().root(), Path::new("/a/b"));
+        assert_eq!(Cache::at(Path::new("/a/b/")).unwrap().root().to_str(), Some("/a/b"));
+        for bad in ["relative", "/with space", "/with:colon", "/with,comma", "/with\\backslash"] {
+            let error = Cache::at(Path::new(bad)).unwrap_err().to_string();
+            assert!(error.contains(bad) && error.contains("SLIPWAY_CACHE"), "{error}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -44,6 +45,14 @@ impl Fault {
         Self::Answer(code, status_object(code, "InternalError"))
     }
 
+    /// The API server's way to say that a watch has to begin with a new list.
+    pub fn expired_watch() -> Self {
+        Self::Answer(
+            StatusCode::OK,
+            json!({ "type": "ERROR", "object": status_object(StatusCode::GONE, "Expired") }),
+        )
+    }
+
     /// slurmrestd's way to fail with HTTP 200.
     pub fn slurm_errors(number: i32, text: &str) -> Self {
         let error = json!({ "error_number": number, "error": text, "description": text, "source": "chaos" });
@@ -73,6 +82,7 @@ enum Upstream {
 struct State {
     upstream: Upstream,
     rules: rules::Rules,
+    injected: AtomicUsize,
     /// Cancelled and replaced by each cut.
     connections: std::sync::Mutex<CancellationToken>,
 }
@@ -106,8 +116,12 @@ impl Chaos {
     async fn start(upstream: Upstream) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let state =
-            Arc::new(State { upstream, rules: rules::Rules::default(), connections: Default::default() });
+        let state = Arc::new(State {
+            upstream,
+            rules: rules::Rules::default(),
+            injected: AtomicUsize::new(0),
+            connections: Default::default(),
+        });
         let stop = CancellationToken::new();
         tokio::spawn(stop.clone().run_until_cancelled_owned(accept(listener, state.clone(), stop.clone())));
         Ok(Self { address, state, _stop: stop.drop_guard() })
@@ -135,6 +149,11 @@ impl Chaos {
         if times > 0 {
             self.state.rules.push(Rule { path: path.to_owned(), fault, left: Some(times) });
         }
+    }
+
+    /// How many requests have met a fault.
+    pub fn injected(&self) -> usize {
+        self.state.injected.load(Ordering::Relaxed)
     }
 
     /// No more faults.
@@ -169,7 +188,11 @@ async fn serve(stream: TcpStream, state: Arc<State>) {
 
 async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<AnyBody>> {
     let mut limit = None;
-    match state.rules.fault_for(request.uri().path()) {
+    let fault = state.rules.fault_for(request.uri().path());
+    if fault.is_some() {
+        state.injected.fetch_add(1, Ordering::Relaxed);
+    }
+    match fault {
         None => {}
         Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
         Some(Fault::Cut) => return Err(anyhow!("cut")),

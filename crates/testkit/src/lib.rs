@@ -1,6 +1,7 @@
 //! Real Kubernetes and real Slurm for tests, and the faults that the real ones cannot be made to show.
 //!
-//! Every process here ends with the test process, also when that is killed, and leaves nothing behind.
+//! Every process here ends with the test process, also when that is killed. What can then be left is a folder in
+//! memory, which the next test or the end of `cargo xtask test` removes.
 
 pub mod api_calls;
 pub mod cache;

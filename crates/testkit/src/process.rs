@@ -21,13 +21,8 @@ static SPAWNER: LazyLock<SyncSender<Request>> = LazyLock::new(|| {
     let (requests, queue) = sync_channel::<Request>(0);
     std::thread::spawn(move || {
         while let Ok((mut command, reply)) = queue.recv() {
-            // The asker may have been cancelled; its child then ends here.
-            if let Err(unwanted) = reply.send(command.spawn())
-                && let Ok(mut child) = unwanted.0
-            {
-                let _ = child.kill();
-                let _ = child.wait();
-            }
+            // The asker waits for the answer, so there is somebody to take it.
+            let _ = reply.send(command.spawn());
         }
     });
     requests

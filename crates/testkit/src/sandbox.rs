@@ -22,8 +22,8 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A network of its own with nothing but loopback; empty `/run`, `/tmp` and `/srv` in memory;
-    /// the unpacked Debian packages as if installed.
+    /// A network of its own with nothing but loopback; `/run` and `/srv` empty and in memory; what is written to
+    /// `/etc`, `/tmp` and `/var` in memory; the unpacked Debian packages as if installed.
     pub async fn start(cache: &Cache, log: &std::path::Path) -> Result<Self> {
         crate::require_root("namespaces")?;
         let tools = cache.part(Part::Debian)?;

@@ -1,14 +1,16 @@
 //! A cluster gives the machine back as it was. These run alone: anything else on the machine would show.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use e2e::{Machine, Xtask};
+use e2e::{Machine, Place, Xtask};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use testkit::cache::Cache;
 use testkit::cluster::State;
-use testkit::process::eventually;
+use testkit::cluster::images::BUSYBOX;
+use testkit::process::{Process, eventually, until};
 
 /// Something that only nodes make: the cluster is in the middle of coming up.
 async fn nodes_begin(before: &Machine) -> Result<()> {
@@ -22,8 +24,33 @@ async fn nodes_begin(before: &Machine) -> Result<()> {
     .await
 }
 
-fn pid(child: &std::process::Child) -> Pid {
-    Pid::from_raw(child.id().cast_signed())
+async fn ended(process: &mut Process) -> Result<std::process::ExitStatus> {
+    until("the end of `up`", Duration::from_secs(60), || process.try_wait()).await
+}
+
+/// Pods with a volume, in the machine's user namespace and in one of their own.
+fn pods() -> String {
+    let pod = |name: &str, host_users: bool| {
+        format!(
+            r#"
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}}}
+spec:
+  hostUsers: {host_users}
+  containers:
+  - {{name: c, image: '{BUSYBOX}', command: [sleep, "1000"], volumeMounts: [{{name: v, mountPath: /v}}]}}
+  volumes: [{{name: v, persistentVolumeClaim: {{claimName: v}}}}]
+---"#
+        )
+    };
+    let claim = "
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: v}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+";
+    format!("{}{}{claim}", pod("plain", true), pod("apart", false))
 }
 
 #[test]
@@ -31,20 +58,31 @@ fn is_as_it_was_after_down_and_two_clusters_do_not_collide() -> Result<()> {
     testkit::run(async {
         let xtask = Xtask::find()?;
         let before = Machine::now();
-        xtask.run(&["cluster", "up", "--name", "machine-a", "--nodes", "1"])?;
-        xtask.run(&["cluster", "up", "--name", "machine-b", "--nodes", "1"])?;
+        let one = xtask.up("machine-a", &["--nodes", "1"]).await?;
+        let other = xtask.up("machine-b", &["--nodes", "1"]).await?;
+        for cluster in [&one, &other] {
+            let kubeconfig = xtask.run(&["cluster", "kubeconfig", "--name", cluster.name()]).await?;
+            let place = Place::on(Path::new(&kubeconfig), "machine").await?;
+            place.apply(&pods()).await?;
+            for pod in ["plain", "apart"] {
+                place.ready(pod).await?;
+                place.exec(pod, &["touch", "/v/file"]).await?;
+            }
+            let status = xtask.run(&["cluster", "status", "--name", cluster.name()]).await?;
+            assert_eq!(status.matches(" Ready").count(), 1, "{status}");
+        }
         let seen = before.changes();
         let ours = ["cgroup", "namespace", "process"];
         assert!(
             seen.iter().all(|fact| ours.iter().any(|kind| fact.starts_with(kind))),
             "a running cluster shows outside: {seen:#?}"
         );
-        assert_eq!(xtask.run(&["cluster", "status", "--name", "machine-a"])?.matches(" Ready").count(), 1);
-        assert_eq!(xtask.run(&["cluster", "status", "--name", "machine-b"])?.matches(" Ready").count(), 1);
-        let again = xtask.run(&["cluster", "up", "--name", "machine-a"]).unwrap_err().to_string();
+        let folder = State::folder(&Cache::locate()?, one.name());
+        assert_eq!(folder.metadata()?.permissions().mode() & 0o077, 0, "others can read the cluster's keys");
+        let again = xtask.run(&["cluster", "up", "--name", one.name()]).await.unwrap_err().to_string();
         assert!(again.contains("already there"), "{again}");
-        xtask.run(&["cluster", "down", "--name", "machine-a"])?;
-        xtask.run(&["cluster", "down", "--name", "machine-b"])?;
+        one.down().await?;
+        other.down().await?;
         before.is_back().await
     })
 }
@@ -54,9 +92,10 @@ fn a_control_plane_alone_takes_pretended_nodes() -> Result<()> {
     testkit::run(async {
         let xtask = Xtask::find()?;
         let before = Machine::now();
-        xtask.run(&["cluster", "up", "--name", "machine-f", "--nodes", "0", "--fake", "2"])?;
-        assert_eq!(xtask.run(&["cluster", "status", "--name", "machine-f"])?.matches(" Ready").count(), 2);
-        xtask.run(&["cluster", "down", "--name", "machine-f"])?;
+        let cluster = xtask.up("machine-f", &["--nodes", "0", "--fake", "2"]).await?;
+        let status = xtask.run(&["cluster", "status", "--name", cluster.name()]).await?;
+        assert_eq!(status.matches(" Ready").count(), 2, "{status}");
+        cluster.down().await?;
         before.is_back().await
     })
 }
@@ -64,11 +103,13 @@ fn a_control_plane_alone_takes_pretended_nodes() -> Result<()> {
 #[test]
 fn is_as_it_was_after_control_c_in_the_middle_of_up() -> Result<()> {
     testkit::run(async {
+        let xtask = Xtask::find()?;
         let before = Machine::now();
-        let mut up = Xtask::find()?.start(&["cluster", "up", "--name", "machine-c", "--nodes", "2"])?;
+        let cluster = xtask.cluster("machine-c");
+        let mut up = xtask.start(&["cluster", "up", "--name", cluster.name(), "--nodes", "2"])?;
         nodes_begin(&before).await?;
-        kill(pid(&up), Signal::SIGINT)?;
-        assert!(!up.wait()?.success(), "an interrupted `up` must fail");
+        up.signal(Signal::SIGINT);
+        assert!(!ended(&mut up).await?.success(), "an interrupted `up` must fail");
         before.is_back().await
     })
 }
@@ -76,11 +117,12 @@ fn is_as_it_was_after_control_c_in_the_middle_of_up() -> Result<()> {
 #[test]
 fn is_as_it_was_after_up_is_killed() -> Result<()> {
     testkit::run(async {
+        let xtask = Xtask::find()?;
         let before = Machine::now();
-        let mut up = Xtask::find()?.start(&["cluster", "up", "--name", "machine-d", "--nodes", "2"])?;
+        let cluster = xtask.cluster("machine-d");
+        let mut up = xtask.start(&["cluster", "up", "--name", cluster.name(), "--nodes", "2"])?;
         nodes_begin(&before).await?;
-        kill(pid(&up), Signal::SIGKILL)?;
-        up.wait()?;
+        up.kill();
         before.is_back().await
     })
 }
@@ -91,28 +133,53 @@ fn is_as_it_was_after_everything_is_killed_in_the_middle_of_up_and_then_down() -
         let cache = Cache::locate()?;
         let xtask = Xtask::find()?;
         let before = Machine::now();
-        let mut up = xtask.start(&["cluster", "up", "--name", "machine-e", "--nodes", "2"])?;
+        let cluster = xtask.cluster("machine-e");
+        let mut up = xtask.start(&["cluster", "up", "--name", cluster.name(), "--nodes", "2"])?;
         nodes_begin(&before).await?;
-        let holder = State::holder(&cache, "machine-e").context("nobody holds the cluster")?;
-        kill(pid(&up), Signal::SIGKILL)?;
+        let holder = State::holder(&cache, cluster.name()).context("nobody holds the cluster")?;
         kill(holder, Signal::SIGKILL)?;
-        up.wait()?;
-        xtask.run(&["cluster", "down", "--name", "machine-e"])?;
+        up.kill();
+        let folder = State::folder(&cache, cluster.name());
+        cluster.down().await?;
         before.is_back().await?;
-        assert!(!State::folder(&cache, "machine-e").exists(), "the cluster's folder is still there");
+        assert!(!folder.exists(), "the cluster's folder is still there");
         Ok(())
     })
 }
 
 #[test]
 fn set_up_names_everything_that_is_missing_and_does_nothing() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let cache = folder.path().join("cache");
-    let environment = [("PATH", "/nonexistent".as_ref()), ("SLIPWAY_CACHE", cache.as_os_str())];
-    let error = Xtask::find()?.with_env(&environment).run(&["setup"]).unwrap_err().to_string();
-    for missing in ["`go` is missing", "apt-get install iproute2", "nothing was done"] {
-        assert!(error.contains(missing), "{missing} is not in: {error}");
-    }
-    assert!(!cache.exists(), "something was done");
-    Ok(())
+    testkit::run(async {
+        let folder = tempfile::tempdir()?;
+        let cache = folder.path().join("cache");
+        let program = std::env::var_os("SLIPWAY_XTASK").context("SLIPWAY_XTASK")?;
+        let mut command = std::process::Command::new(program);
+        command.arg("setup").env("PATH", "/nonexistent").env("SLIPWAY_CACHE", &cache);
+        let output = command.output()?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        for missing in ["`go` is missing", "apt-get install iproute2", "nothing was done"] {
+            assert!(error.contains(missing), "{missing} is not in: {error}");
+        }
+        assert!(!output.status.success() && !cache.exists(), "something was done");
+        Ok(())
+    })
+}
+
+#[test]
+fn bad_names_and_missing_clusters_are_explained() -> Result<()> {
+    testkit::run(async {
+        let xtask = Xtask::find()?;
+        for (arguments, said) in [
+            (["cluster", "up", "--name", "a/b"].as_slice(), "is no name for a cluster"),
+            (
+                ["cluster", "kubeconfig", "--name", "nobody"].as_slice(),
+                "cargo xtask cluster up --name nobody",
+            ),
+            (["cluster", "load", "/nowhere.tar", "--name", "nobody"].as_slice(), "open /nowhere.tar"),
+        ] {
+            let error = xtask.run(arguments).await.unwrap_err().to_string();
+            assert!(error.contains(said), "{said} is not in: {error}");
+        }
+        Ok(())
+    })
 }

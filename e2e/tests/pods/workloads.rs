@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use e2e::{Place, Xtask};
 use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use testkit::cache::Cache;
+use testkit::cluster::State;
 use testkit::cluster::images::BUSYBOX;
 use testkit::oci::Layout;
 use testkit::process::eventually;
@@ -111,6 +113,33 @@ fn a_statefulset_keeps_its_volumes_and_names_through_a_rolling_update() -> Resul
 }
 
 #[test]
+fn controller_manager_and_scheduler_have_names_of_their_own() -> Result<()> {
+    testkit::run(async {
+        let place = Place::new("names").await?;
+        let calls = State::api_calls(&Cache::locate()?, &Place::shared_cluster()?);
+        let mark = calls.mark(&place.client()).await?;
+        place
+            .apply(&format!(
+                "{{apiVersion: batch/v1, kind: Job, metadata: {{name: once}}, spec: {{template: {{spec: {{restartPolicy: \
+                 Never, containers: [{{name: c, image: '{BUSYBOX}', command: ['true']}}]}}}}}}}}"
+            ))
+            .await?;
+        let jobs: Api<Job> = place.api();
+        eventually("the job", Duration::from_secs(30), async || {
+            Ok(jobs.get("once").await?.status.and_then(|status| status.succeeded).filter(|done| *done == 1))
+        })
+        .await?;
+        let calls = calls.since(&place.client(), mark).await?.within(place.namespace());
+        let created = |client: &str, resource: &str| {
+            calls.by(client).of(resource).filter(|call| call.verb == "create").len()
+        };
+        assert_eq!(created("system:kube-controller-manager", "pods"), 1, "{calls:?}");
+        assert_eq!(created("system:kube-scheduler", "pods/binding"), 1, "{calls:?}");
+        place.leave().await
+    })
+}
+
+#[test]
 fn a_failed_command_in_a_pod_is_an_error() -> Result<()> {
     testkit::run(async {
         let place = Place::new("exec").await?;
@@ -143,7 +172,7 @@ fn a_loaded_image_runs_on_every_node() -> Result<()> {
         let archive = work.path().join("image.tar");
         layout.write(&archive)?;
         let path = archive.to_str().context("the path is not UTF-8")?;
-        Xtask::find()?.run(&["cluster", "load", path, "--name", "test-pods"])?;
+        Xtask::find()?.run(&["cluster", "load", path, "--name", &Place::shared_cluster()?]).await?;
 
         let place = Place::new("load").await?;
         for node in ["node1", "node3"] {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use serde_json::{Map, Value, json};
-use testkit::cluster::{Cluster, Size};
+use testkit::cluster::{Cluster, Size, Step};
 
 use crate::{block_on, cluster, setup, tell};
 
@@ -23,7 +23,7 @@ pub(super) fn measure() -> Result<Map<String, Value>> {
             let name = format!("bench-{}", std::process::id());
             let size = Size { nodes: NODES, fake: 0 };
             let cluster = Cluster::start(&cache, &name, size, |step| {
-                if step.contains("API server ready") {
+                if step == Step::ApiServer {
                     api_server.set(started.elapsed().as_secs_f64());
                 }
             })

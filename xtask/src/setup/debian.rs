@@ -6,28 +6,24 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use testkit::cache::{Cache, Part, SlurmVersion};
+use testkit::cache::{Cache, Part, SlurmVersion, host_suite};
+use testkit::process::bound_command;
 
 use super::step;
 use crate::workspace;
 
 const SUITES: [&str; 2] = ["trixie", "forky"];
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+pub(super) const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Where this machine gets its Debian from.
-struct Mirror {
+pub(super) struct Mirror {
     uri: String,
     suite: String,
 }
 
 impl Mirror {
-    fn of_this_machine() -> Result<Self> {
-        let release = fs::read_to_string("/etc/os-release")?;
-        let suite = release
-            .lines()
-            .find_map(|line| line.strip_prefix("VERSION_CODENAME="))
-            .context("/etc/os-release names no VERSION_CODENAME")?
-            .to_owned();
+    pub(super) fn of_this_machine() -> Result<Self> {
+        let suite = host_suite();
         let format = "$(CREATED_BY) $(RELEASE) $(COMPONENT) $(REPO_URI)";
         let output = Command::new("apt-get").args(["indextargets", "--format", format]).output()?;
         let wanted = format!("Packages {suite} main ");
@@ -54,7 +50,7 @@ pub(super) fn packages(cache: &Cache, out: &Path) -> Result<()> {
     );
     fs::write(apt.join("sources/debian.sources"), sources)?;
     let apt_get = || {
-        let mut command = Command::new("apt-get");
+        let mut command = bound_command("apt-get");
         for (key, value) in [
             ("Dir::Etc::sourcelist", Path::new("/dev/null").to_owned()),
             ("Dir::Etc::sourceparts", apt.join("sources")),
@@ -139,8 +135,18 @@ pub(super) fn slurm_rootfs(cache: &Cache, version: SlurmVersion, out: &Path) -> 
 
 /// A command that sees the unpacked packages as installed.
 pub(super) fn with_tools(cache: &Cache) -> Result<Command> {
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--propagation", "private", "bash"]);
+    let mut command = bound_command("unshare");
+    // With a pid namespace, so that nothing it started writes on after its end.
+    command.args([
+        "--mount",
+        "--propagation",
+        "private",
+        "--pid",
+        "--fork",
+        "--kill-child=KILL",
+        "--mount-proc",
+    ]);
+    command.arg("bash");
     command.arg(workspace().join("testbed/with-tools.sh")).arg(cache.part(Part::Debian)?);
     Ok(command)
 }

@@ -5,13 +5,14 @@ use std::process::Command;
 
 use anyhow::Result;
 use testkit::cache::{Cache, KUBERNETES_PROGRAMS, KUBERNETES_VERSION, Part};
+use testkit::process::bound_command;
 
 use super::step;
 use crate::workspace;
 
 /// `go build` in a wrapper module, with its result in `out`.
 fn go_build(module: &str, out: &Path) -> Command {
-    let mut command = Command::new("go");
+    let mut command = bound_command("go");
     command
         .arg("build")
         .args(["-mod=readonly", "-buildvcs=false", "-trimpath", "-o"])

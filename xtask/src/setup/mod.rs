@@ -14,11 +14,15 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use nix::fcntl::{Flock, FlockArg};
 use testkit::cache::{Cache, KUBERNETES_PROGRAMS, Part, SlurmVersion, own_program};
+use testkit::cluster::State;
 
 use crate::tell;
+
+/// In the cache: parts that are being made.
+const UNFINISHED: &str = "tmp";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -33,10 +37,11 @@ pub(crate) struct Args {
 pub(crate) fn command(args: &Args) -> Result<()> {
     let cache = ensure(&Part::ALL)?;
     if args.verify {
-        for part in Part::ALL {
-            step::verify(&cache.folder(part))?;
+        for part in Part::ALL.into_iter().filter(|part| cache.has(*part)) {
+            let checked = step::verify(&cache.folder(part))?;
+            let verdict = if checked { "checksums right" } else { "no checksums; apt checked its packages" };
+            tell(&format!("{}: {verdict}", part.name()));
         }
-        tell("the checksums are right");
     }
     if args.prune {
         prune(&cache)?;
@@ -47,15 +52,24 @@ pub(crate) fn command(args: &Args) -> Result<()> {
 /// Makes the parts that are missing; says nothing and takes no time when none is.
 pub(crate) fn ensure(wanted: &[Part]) -> Result<Cache> {
     let cache = Cache::locate()?;
-    if missing(&cache, wanted).is_empty() {
+    let todo = missing(&cache, wanted);
+    if !wanted.is_empty() {
+        prerequisites::check(&todo)?;
+    }
+    if todo.is_empty() {
         return Ok(cache);
     }
-    prerequisites::check(&missing(&cache, wanted))?;
     fs::create_dir_all(cache.root().join("log"))
         .with_context(|| format!("make the cache directory {}", cache.root().display()))?;
     let _lock = lock(&cache)?;
     // Another set-up may have made them while this one waited for the lock.
     let todo = missing(&cache, wanted);
+    // What an interrupted set-up was making.
+    let unfinished = cache.root().join(UNFINISHED);
+    if unfinished.exists() {
+        fs::remove_dir_all(&unfinished).with_context(|| format!("remove {}", unfinished.display()))?;
+    }
+    fs::create_dir_all(&unfinished)?;
     let started = Instant::now();
     tell(&format!("set-up: {} parts into {}", todo.len(), cache.root().display()));
     make_all(&cache, &todo)?;
@@ -114,28 +128,32 @@ fn make_all(cache: &Cache, todo: &[Part]) -> Result<()> {
 
 fn make(cache: &Cache, part: Part) -> Result<()> {
     let started = Instant::now();
-    let unfinished = cache.root().join("tmp").join(part.name());
-    if unfinished.exists() {
-        fs::remove_dir_all(&unfinished).with_context(|| format!("remove {}", unfinished.display()))?;
-    }
-    fs::create_dir_all(&unfinished)?;
+    // Dropped, it is removed: after a failure nothing is left, and after success it has moved.
+    let unfinished =
+        tempfile::Builder::new().prefix(&part.name()).tempdir_in(cache.root().join(UNFINISHED))?;
+    let out = unfinished.path().join("part");
+    fs::create_dir(&out)?;
     match part {
-        Part::Debian => debian::packages(cache, &unfinished),
-        Part::Kubernetes => golang::kubernetes(cache, &unfinished),
-        Part::CoreDns => golang::coredns(cache, &unfinished),
-        Part::Runc => golang::runc(cache, &unfinished),
-        Part::Slurm(version) => debian::slurm_rootfs(cache, version, &unfinished),
-        Part::Images => images::archive(cache, &unfinished),
-        Part::ContainerdRoot => images::containerd_root(cache, &unfinished),
+        Part::Debian => debian::packages(cache, &out),
+        Part::Kubernetes => golang::kubernetes(cache, &out),
+        Part::CoreDns => golang::coredns(cache, &out),
+        Part::Runc => golang::runc(cache, &out),
+        Part::Slurm(version) => debian::slurm_rootfs(cache, version, &out),
+        Part::Images => images::archive(cache, &out),
+        Part::ContainerdRoot => images::containerd_root(cache, &out),
     }
     .with_context(|| format!("make {} (log: {})", part.name(), step::log_path(cache, part).display()))?;
-    fs::rename(&unfinished, cache.folder(part))?;
+    fs::rename(&out, cache.folder(part))?;
     tell(&format!("set-up: {}: done in {} s", part.name(), started.elapsed().as_secs()));
     Ok(())
 }
 
 fn prune(cache: &Cache) -> Result<()> {
     let _lock = lock(cache)?;
+    let running = State::names(cache);
+    if !running.is_empty() {
+        bail!("clusters are up and may use what would be removed: {}", running.join(", "));
+    }
     let keep: Vec<PathBuf> = Part::ALL.iter().map(|part| cache.folder(*part)).collect();
     for entry in fs::read_dir(cache.root())? {
         let path = entry?.path();
@@ -148,16 +166,37 @@ fn prune(cache: &Cache) -> Result<()> {
     Ok(())
 }
 
+/// A folder of the same part with another recipe, or of another version of it.
 fn is_version_of(path: &Path, part: Part) -> bool {
-    let stem = part.name();
-    let stem = stem.split('-').next().unwrap_or(&stem);
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let Some((stem, hash)) = name.rsplit_once('-') else { return false };
+    let of =
+        |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-').to_owned();
     path.is_dir()
-        && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{stem}-")))
+        && of(stem) == of(&part.name())
+        && hash.len() == 12
+        && hash.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_folders_of_parts_are_pruned() {
+        let base = tempfile::tempdir().unwrap();
+        let is_part = |name: &str| {
+            let path = base.path().join(name);
+            fs::create_dir(&path).unwrap();
+            Part::ALL.iter().any(|part| is_version_of(&path, *part))
+        };
+        for name in ["kubernetes-1.35.0-0123456789ab", "slurm-25.11-0123456789ab", "debian-0123456789ab"] {
+            assert!(is_part(name), "{name}");
+        }
+        for name in ["debian-backup", "images-of-my-cat-0123456789ab", "clusters", "slurm-0123"] {
+            assert!(!is_part(name), "{name}");
+        }
+    }
 
     #[test]
     fn a_missing_part_brings_what_it_is_made_from() {

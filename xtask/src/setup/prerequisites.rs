@@ -2,59 +2,92 @@
 
 use std::env;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
-use testkit::cache::Part;
+use testkit::cache::{Part, host_suite};
 
-/// Programs and the Debian packages that have them.
-const ALWAYS: [(&str, &str); 12] = [
-    ("apt-get", "apt"),
-    ("dpkg-deb", "dpkg"),
-    ("tar", "tar"),
+use super::debian::{KEYRING, Mirror};
+
+/// Programs and the Debian packages that have them: what sandboxes and clusters run.
+const ALWAYS: [(&str, &str); 11] = [
     ("bash", "bash"),
-    ("mount", "mount"),
-    ("ip", "iproute2"),
-    ("nsenter", "util-linux"),
-    ("unshare", "util-linux"),
-    ("setpriv", "util-linux"),
-    ("perl", "perl"),
+    ("cp", "coreutils"),
     ("hostname", "hostname"),
-    ("sha256sum", "coreutils"),
+    ("ip", "iproute2"),
+    ("mount", "mount"),
+    ("nsenter", "util-linux"),
+    ("sed", "sed"),
+    ("setpriv", "util-linux"),
+    ("setsid", "util-linux"),
+    ("umount", "mount"),
+    ("unshare", "util-linux"),
 ];
-const FOR_GO: [(&str, &str); 3] = [("go", "golang-go"), ("gcc", "gcc"), ("pkg-config", "pkg-config")];
+const FOR_SET_UP: [(&str, &str); 7] = [
+    ("apt-get", "apt"),
+    ("chroot", "coreutils"),
+    ("dpkg-deb", "dpkg"),
+    ("find", "findutils"),
+    ("perl", "perl"),
+    ("sha256sum", "coreutils"),
+    ("tar", "tar"),
+];
+/// What the package list is made for.
+const SUITE: &str = "bookworm";
 /// What the wrapper modules' go.mod ask for.
 const GO_VERSION: (u32, u32) = (1, 26);
 
-pub(super) fn check(parts: &[Part]) -> Result<()> {
+/// `todo`: the parts that have to be made; none if all are there.
+pub(super) fn check(todo: &[Part]) -> Result<()> {
     let mut problems = Vec::new();
     if !nix::unistd::geteuid().is_root() {
         problems.push(
             "set-up and clusters make mounts and namespaces: run as root (`sudo -E cargo xtask …`)".into(),
         );
     }
-    if !fs::read_to_string("/etc/os-release").unwrap_or_default().contains("ID=debian") {
-        problems.push("this is not Debian: parts of the testbed are Debian packages".into());
-    }
     if !fs::read_to_string("/proc/filesystems").unwrap_or_default().contains("\toverlay") {
         problems.push("the kernel has no overlay file system: load it with `modprobe overlay`".into());
     }
-    let go =
-        parts.iter().any(|part| matches!(part, Part::Kubernetes | Part::CoreDns | Part::Runc | Part::Images));
-    let programs = ALWAYS.iter().chain(if go { FOR_GO.as_slice() } else { &[] });
-    for (program, package) in programs {
-        if find(program).is_none() {
-            problems.push(format!("`{program}` is missing: apt-get install {package}"));
-        }
+    let mut programs = ALWAYS.to_vec();
+    let go = todo.iter().any(|part| matches!(part, Part::Kubernetes | Part::CoreDns | Part::Runc));
+    if !todo.is_empty() {
+        programs.extend(FOR_SET_UP);
+        problems.extend(not_the_debian_we_know());
     }
-    if go && let Some(problem) = old_go() {
-        problems.push(problem);
+    if go {
+        programs.push(("go", "golang-go"));
     }
+    if todo.contains(&Part::Runc) {
+        programs.push(("pkg-config", "pkg-config"));
+    }
+    if todo.contains(&Part::Runc) || todo.contains(&Part::Images) {
+        programs.push(("gcc", "gcc"));
+    }
+    let missing = programs.iter().filter(|(program, _)| find(program).is_none());
+    problems.extend(
+        missing.map(|(program, package)| format!("`{program}` is missing: apt-get install {package}")),
+    );
+    problems.extend(go.then(old_go).flatten());
     if problems.is_empty() {
         return Ok(());
     }
-    bail!("this machine lacks what set-up needs; nothing was done\n  - {}", problems.join("\n  - "))
+    bail!("this machine lacks what is needed; nothing was done\n  - {}", problems.join("\n  - "))
+}
+
+fn not_the_debian_we_know() -> Vec<String> {
+    let mut problems = Vec::new();
+    if host_suite() != SUITE {
+        problems.push(format!("this is not Debian {SUITE}, for which the list of packages is made"));
+    } else if find("apt-get").is_some()
+        && let Err(error) = Mirror::of_this_machine()
+    {
+        problems.push(format!("{error:#}"));
+    }
+    if !Path::new(KEYRING).exists() {
+        problems.push(format!("{KEYRING} is missing: apt-get install debian-archive-keyring"));
+    }
+    problems
 }
 
 fn find(program: &str) -> Option<PathBuf> {

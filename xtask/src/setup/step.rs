@@ -55,10 +55,10 @@ pub(super) fn write_sums(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compares a part with its checksums, if it has them.
-pub(super) fn verify(folder: &Path) -> Result<()> {
+/// Compares a part with its checksums; false if it has none.
+pub(super) fn verify(folder: &Path) -> Result<bool> {
     if !folder.join(SUMS).exists() {
-        return Ok(());
+        return Ok(false);
     }
     let output = Command::new("sha256sum").args(["--check", "--quiet", SUMS]).current_dir(folder).output()?;
     if !output.status.success() {
@@ -68,5 +68,21 @@ pub(super) fn verify(folder: &Path) -> Result<()> {
             String::from_utf8_lossy(&output.stdout)
         );
     }
-    Ok(())
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_part_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!verify(folder.path()).unwrap(), "there are no checksums yet");
+        fs::write(folder.path().join("etcd"), "sound").unwrap();
+        write_sums(folder.path()).unwrap();
+        assert!(verify(folder.path()).unwrap());
+        fs::write(folder.path().join("etcd"), "sounD").unwrap();
+        assert!(verify(folder.path()).unwrap_err().to_string().contains("etcd: FAILED"));
+    }
 }

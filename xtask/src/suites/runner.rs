@@ -126,8 +126,9 @@ fn run(mut command: Command, limit: Duration) -> Result<Outcome> {
     let status = child.wait()?;
     let _ = done.send(());
     let late = watchdog.join().unwrap_or(true);
-    // A test binary that dies says nothing of its tests.
-    if late || (!status.success() && outcome.failed == 0) {
+    // A test binary that dies says nothing of its tests, and tests that nobody finds have not passed.
+    let silent = !status.success() && outcome.failed == 0;
+    if late || silent || outcome.passed + outcome.failed == 0 {
         outcome.failed += 1;
     }
     Ok(outcome)
@@ -142,9 +143,13 @@ fn counted(line: &str) -> Option<(usize, usize)> {
 
 /// Ends a process and everything below it, the parent first so that it starts nothing new.
 fn end_tree(pid: Pid) {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    // Each thread has children of its own.
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let children: Vec<String> = lists.collect();
     let _ = kill(pid, Signal::SIGKILL);
-    for child in children.split_whitespace().filter_map(|word| word.parse().ok()) {
+    let numbers = children.iter().flat_map(|list| list.split_whitespace());
+    for child in numbers.filter_map(|word| word.parse().ok()) {
         end_tree(Pid::from_raw(child));
     }
 }
@@ -166,6 +171,13 @@ mod tests {
         command.args(["-c", "echo 'test result: ok. 2 passed; 0 failed; 0 ignored'; exit 101"]);
         let outcome = run(command, Duration::from_secs(10)).unwrap();
         assert_eq!((outcome.passed, outcome.failed), (2, 1));
+    }
+
+    #[test]
+    fn no_tests_are_a_failure() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo 'test result: ok. 0 passed; 0 failed; 0 ignored'"]);
+        assert_eq!(run(command, Duration::from_secs(10)).unwrap().failed, 1);
     }
 
     #[test]

@@ -21,15 +21,17 @@ fn folders(cgroup: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Removes a cgroup and all below it. The kernel lets go of one some time after its last process.
-pub(super) fn remove(cgroup: &str, limit: Duration) {
+/// Removes a cgroup and all below it, and says whether it is gone. The kernel lets go of one some time after its
+/// last process.
+pub(super) fn remove(cgroup: &str, limit: Duration) -> bool {
     let end = Instant::now() + limit;
     loop {
         for folder in folders(cgroup) {
             remove_tree(&folder);
         }
-        if folders(cgroup).is_empty() || Instant::now() >= end {
-            return;
+        let gone = folders(cgroup).is_empty();
+        if gone || Instant::now() >= end {
+            return gone;
         }
         pause();
     }

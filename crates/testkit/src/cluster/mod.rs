@@ -31,9 +31,13 @@ use crate::forward::Forward;
 use crate::pki::{MASTERS, Pki, client_from};
 use crate::process::{Process, eventually, run, while_running};
 use crate::sandbox::Sandbox;
-pub use state::State;
+pub use state::{State, check_name};
 
 const NETWORK: &str = include_str!("../../../../testbed/cluster/network.sh");
+/// In the sandbox: the sign that nodes wait for.
+const SERVES: &str = "/srv/api-server-serves";
+/// In the cluster's folder.
+const AUDIT_LOG: &str = "logs/audit.log";
 const CONTROL_PLANE: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
 /// Ranges of ids and addresses are cut for this many.
 const MOST_NODES: usize = 50;
@@ -44,6 +48,24 @@ pub struct Size {
     pub nodes: usize,
     /// Nodes kept by `FakeKubelet`.
     pub fake: usize,
+}
+
+/// How far a start has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// The API server serves.
+    ApiServer,
+    /// Every node is Ready.
+    Nodes,
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::ApiServer => "API server serves",
+            Self::Nodes => "nodes are Ready",
+        })
+    }
 }
 
 /// A running cluster. Dropped, it is gone, with its folder and cgroups.
@@ -60,8 +82,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster and waits until every node is Ready. `tell` hears of each step.
-    pub async fn start(cache: &Cache, name: &str, size: Size, tell: impl Fn(&str)) -> Result<Self> {
+    /// Starts a cluster and waits until every node is Ready. `reached` hears of each step.
+    pub async fn start(cache: &Cache, name: &str, size: Size, reached: impl Fn(Step)) -> Result<Self> {
         if size.nodes > MOST_NODES {
             bail!("{} nodes are too many for one machine: at most {MOST_NODES}", size.nodes);
         }
@@ -90,11 +112,10 @@ impl Cluster {
             let node = cluster.start_node(cache, number)?;
             cluster.nodes.push(node);
         }
-        tell("control plane and nodes started");
         let client = cluster.client("testbed").await?;
         while_running(&mut cluster.control_plane, control_plane::serves(&client)).await?;
-        fs::write(cluster.sandbox.path("/srv/api-server-serves"), "")?;
-        tell("API server ready");
+        fs::write(cluster.sandbox.path(SERVES), "")?;
+        reached(Step::ApiServer);
         cluster.start_controllers(cache)?;
         objects::apply(&client).await?;
         if size.fake > 0 {
@@ -102,17 +123,24 @@ impl Cluster {
             cluster.fake = Some(fake.start(client.clone()).await?);
         }
         cluster.nodes_ready(&client).await?;
-        cluster.answers_names().await?;
+        reached(Step::Nodes);
+        cluster.dns_listens().await?;
         cluster.state.write_nodes(&cluster.nodes.iter().flat_map(Process::children).collect::<Vec<_>>())?;
-        cluster.write_kubeconfig()?;
         Ok(cluster)
     }
 
-    /// Imports an image archive into every real node of a running cluster.
-    pub async fn load(cache: &Cache, name: &str, archive: &Path) -> Result<()> {
+    /// Lets others find the cluster: writes its kubeconfig and gives its path.
+    pub fn publish(&self) -> Result<PathBuf> {
+        let admin = self.pki.client("admin", MASTERS)?;
+        let kubeconfig = self.pki.kubeconfig(&self.server(), &admin);
+        self.state.write_kubeconfig(&serde_json::to_vec_pretty(&kubeconfig)?)
+    }
+
+    /// Imports an image archive into every real node of a running cluster; gives their number.
+    pub async fn load(cache: &Cache, name: &str, archive: &Path) -> Result<usize> {
         let nodes = State::nodes(cache, name)?;
         let imports = nodes.iter().map(|node| node::import(*node, archive));
-        futures::future::try_join_all(imports).await.map(|_| ())
+        futures::future::try_join_all(imports).await.map(|done| done.len())
     }
 
     fn place(&self) -> Place {
@@ -189,17 +217,11 @@ impl Cluster {
         while_running(self.control_plane.iter_mut().chain(&mut self.nodes), ready).await
     }
 
-    async fn answers_names(&mut self) -> Result<()> {
+    async fn dns_listens(&mut self) -> Result<()> {
         let answers = eventually("cluster DNS", Duration::from_secs(30), async || {
             self.sandbox.shell(&format!("exec 3<>/dev/tcp/{CONTROL_PLANE}/53")).await.map(Some)
         });
         while_running(&mut self.control_plane, answers).await.map(|_| ())
-    }
-
-    fn write_kubeconfig(&self) -> Result<()> {
-        let admin = self.pki.client("admin", MASTERS)?;
-        let kubeconfig = self.pki.kubeconfig(&self.server(), &admin);
-        self.state.write_kubeconfig(&serde_json::to_vec_pretty(&kubeconfig)?)
     }
 
     /// The API server's address on this machine.
@@ -213,7 +235,7 @@ impl Cluster {
     }
 
     fn audit_log(&self) -> PathBuf {
-        self.state.path("logs/audit.log")
+        self.state.path(AUDIT_LOG)
     }
 
     pub fn api_calls(&self) -> ApiCalls {

@@ -3,7 +3,8 @@
 //! The holder keeps a lock on it, and so does every process it starts: a killed cluster is not over before the
 //! last of them is gone. A folder that nobody holds is removed by whoever comes next.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,8 @@ use aws_lc_rs::digest;
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use nix::unistd::Pid;
 
-use super::cgroups;
+use super::{AUDIT_LOG, SERVES, cgroups};
+use crate::api_calls::ApiCalls;
 use crate::cache::Cache;
 
 const LOCK: &str = "lock";
@@ -32,6 +34,9 @@ impl State {
         let _alone = lock_all(cache)?;
         sweep(cache);
         let folder = Self::folder(cache, name);
+        // Closed to others: it holds the key to everything in the cluster.
+        fs::create_dir_all(cache.clusters())?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         fs::create_dir_all(folder.join("logs"))?;
         let Some(lock) = try_lock(&folder) else {
             bail!(
@@ -67,6 +72,7 @@ impl State {
     pub fn names(cache: &Cache) -> Vec<String> {
         let entries = fs::read_dir(cache.clusters()).into_iter().flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let names = names.filter(|name| check_name(name).is_ok());
         let mut names: Vec<_> = names.filter(|name| Self::holder(cache, name).is_some()).collect();
         names.sort();
         names
@@ -97,10 +103,11 @@ impl State {
     }
 
     /// Written last, and whole: who finds it finds a cluster that is up.
-    pub(super) fn write_kubeconfig(&self, content: &[u8]) -> Result<()> {
-        let unfinished = self.path("kubeconfig.new");
+    pub(super) fn write_kubeconfig(&self, content: &[u8]) -> Result<PathBuf> {
+        let (unfinished, path) = (self.path("kubeconfig.new"), self.path(KUBECONFIG));
         fs::write(&unfinished, content)?;
-        fs::rename(&unfinished, self.path(KUBECONFIG)).context("write the kubeconfig")
+        fs::rename(&unfinished, &path).context("write the kubeconfig")?;
+        Ok(path)
     }
 
     /// The first process of each node, by which others enter it.
@@ -115,13 +122,33 @@ impl State {
             bail!("no cluster named {name} is up: `cargo xtask cluster up --name {name}` starts one");
         }
         let lines = fs::read_to_string(Self::folder(cache, name).join(NODES))?;
-        lines.lines().map(|line| Ok(Pid::from_raw(line.parse()?))).collect()
+        let nodes: Vec<Pid> =
+            lines.lines().map(|line| Ok(Pid::from_raw(line.parse()?))).collect::<Result<_>>()?;
+        // A node that has ended may have left its number to somebody else.
+        let of_a_cluster = |pid: &Pid| Path::new(&format!("/proc/{pid}/root{SERVES}")).exists();
+        match nodes.iter().find(|pid| !of_a_cluster(pid)) {
+            Some(pid) => bail!("the node with the process id {pid} has ended: start the cluster anew"),
+            None => Ok(nodes),
+        }
     }
 
-    /// Removes cgroups and folder; the lock goes last.
+    /// What the API server of a running cluster has logged.
+    pub fn api_calls(cache: &Cache, name: &str) -> ApiCalls {
+        ApiCalls::of(Self::folder(cache, name).join(AUDIT_LOG))
+    }
+
+    /// Removes cgroups and folder. As long as a cgroup is left the folder stays, since it is how they are found.
     pub(super) fn remove(&self) {
-        cgroups::remove(&self.cgroup(), Duration::from_secs(10));
-        let _ = fs::remove_dir_all(&self.folder);
+        if !cgroups::remove(&self.cgroup(), Duration::from_secs(10)) {
+            tracing::warn!(folder = %self.folder.display(), "a cgroup of the cluster is still in use");
+            return;
+        }
+        // Under another name first: this one is free at once, and whole or gone for whoever looks.
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let aside = self.folder.with_file_name(format!(".{name}.{}", std::process::id()));
+        if fs::rename(&self.folder, &aside).is_ok() {
+            let _ = fs::remove_dir_all(&aside);
+        }
     }
 }
 
@@ -174,7 +201,8 @@ pub(super) fn pause() {
     std::thread::sleep(Duration::from_millis(10));
 }
 
-fn check_name(name: &str) -> Result<()> {
+/// Names become parts of paths.
+pub fn check_name(name: &str) -> Result<()> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if name.is_empty() || name.len() > 40 || !name.chars().all(plain) || name.starts_with('-') {
         bail!("`{name}` is no name for a cluster: use up to 40 lowercase letters, digits and dashes");

@@ -4,7 +4,7 @@
 
 mod objects;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -168,30 +168,44 @@ enum Step {
 
 impl Kubelet {
     async fn keep(self: Arc<Self>, pods: Api<Pod>) {
-        let mut known: HashMap<String, Arc<Progress>> = HashMap::new();
+        let mut known: HashMap<String, (Pod, Arc<Progress>)> = HashMap::new();
+        let mut listed = HashSet::new();
         let mut events = watcher(pods, watcher::Config::default()).boxed();
         while let Some(event) = events.next().await {
             match event {
                 Ok(watcher::Event::Apply(pod) | watcher::Event::InitApply(pod)) => {
-                    let progress = known.entry(pod.uid().unwrap_or_default()).or_default().clone();
+                    let uid = pod.uid().unwrap_or_default();
+                    listed.insert(uid.clone());
+                    let (last, progress) = known.entry(uid).or_insert_with(|| (pod.clone(), Arc::default()));
+                    last.clone_from(&pod);
+                    let progress = progress.clone();
                     self.advance(pod, progress);
                 }
-                // One that was deleted by force was never seen to end: what runs in it still has to.
                 Ok(watcher::Event::Delete(pod)) => {
-                    if let Some(progress) = known.remove(&pod.uid().unwrap_or_default())
-                        && progress.started.load(Ordering::Relaxed)
-                        && begin(&progress.stopping)
-                    {
-                        self.spawn(Step::CleanUp, pod, progress);
+                    if let Some((_, progress)) = known.remove(&pod.uid().unwrap_or_default()) {
+                        self.clean_up(pod, progress);
                     }
                 }
-                Ok(watcher::Event::Init | watcher::Event::InitDone) => {}
+                Ok(watcher::Event::Init) => listed.clear(),
+                // Deleted while the watch was broken: there is no event for these.
+                Ok(watcher::Event::InitDone) => {
+                    for (_, (pod, progress)) in known.extract_if(|uid, _| !listed.contains(uid)) {
+                        self.clean_up(pod, progress);
+                    }
+                }
                 // The watcher itself starts anew, at once: an API server that is away must not cost a core.
                 Err(error) => {
                     tracing::debug!(%error, "watch pods");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
+        }
+    }
+
+    /// A pod that was deleted by force was never seen to end: what runs in it still has to.
+    fn clean_up(self: &Arc<Self>, pod: Pod, progress: Arc<Progress>) {
+        if progress.started.load(Ordering::Relaxed) && begin(&progress.stopping) {
+            self.spawn(Step::CleanUp, pod, progress);
         }
     }
 

@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Node, Pod};
 use serde_json::{Value, json};
 
+use crate::cache::KUBERNETES_VERSION;
+
 /// The status of a pod in which everything runs.
 pub(super) fn runs(pod: &Pod, address: Ipv4Addr) -> Value {
     let now = Timestamp::now();
@@ -80,7 +82,7 @@ pub(super) fn node(index: usize, name: &str) -> Result<Node> {
             ],
             "nodeInfo": {
                 "architecture": "amd64", "operatingSystem": "linux", "osImage": "none", "kernelVersion": "6.1.0",
-                "kubeletVersion": "v1.36.4", "kubeProxyVersion": "", "containerRuntimeVersion": "fake://1",
+                "kubeletVersion": format!("v{KUBERNETES_VERSION}"), "kubeProxyVersion": "", "containerRuntimeVersion": "fake://1",
                 "machineID": name, "systemUUID": name, "bootID": name,
             },
         },

@@ -17,6 +17,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, ResourceExt};
 use serde_json::{Value, json};
+use testkit::chaos::{Chaos, Fault};
 use testkit::fake_kubelet::PodRuntime;
 use testkit::process::eventually;
 use testkit::{ControlPlane, FakeKubelet};
@@ -67,6 +68,37 @@ fn a_runtime_starts_each_pod_once_and_ends_what_it_started() -> Result<()> {
         let lift = Patch::Merge(json!({ "spec": { "schedulingGates": null } }));
         pods.patch("gated", &PatchParams::default(), &lift).await?;
         assert_eq!(next().await?, "gated starts");
+        Ok(())
+    })
+}
+
+#[test]
+fn a_pod_that_vanishes_while_the_watch_is_broken_is_ended_too() -> Result<()> {
+    testkit::run(async {
+        let plane = ControlPlane::start().await?;
+        let namespace = plane.namespace("vanish").await?;
+        let client = plane.client("vanish").await?;
+        let chaos = Chaos::before_api_server(client.clone()).await?;
+        let (log, mut lines) = unbounded_channel();
+        let runtime = Arc::new(Recorder { log, failures: AtomicU32::new(0) });
+        let nodes = FakeKubelet::nodes(&namespace, 1).in_namespace(&namespace);
+        let _kubelet = nodes.start_with(chaos.client()?, runtime).await?;
+        let pods: Api<Pod> = Api::namespaced(client, &namespace);
+        create(&pods, json!({ "metadata": { "name": "lost" }, "spec": pod_spec("rope:1") })).await?;
+        assert_eq!(lines.recv().await.as_deref(), Some("lost starts"));
+
+        // A list says nothing of what is no longer there.
+        chaos.inject("/pods", Fault::expired_watch());
+        chaos.cut_connections();
+        eventually(
+            "the refused watch and list",
+            PATIENCE,
+            async || Ok((chaos.injected() >= 2).then_some(())),
+        )
+        .await?;
+        pods.delete("lost", &DeleteParams::default().grace_period(0)).await?;
+        chaos.heal();
+        assert_eq!(lines.recv().await.as_deref(), Some("lost ends within 30 s"));
         Ok(())
     })
 }
