@@ -97,18 +97,12 @@ pub(crate) fn command(command: Command) -> Result<ExitCode> {
         Command::Down(Name { name }) => down(&name)?,
         Command::Status(Name { name }) => return status(&name),
         Command::Kubeconfig(Name { name }) => {
-            say(&kubeconfig(&Cache::locate()?, &name)?.display().to_string());
+            say(&State::require_kubeconfig(&Cache::locate()?, &name)?.display().to_string());
         }
         Command::Load { image, name } => load(&image, &name.name)?,
         Command::Serve(serve) => block_on(hold(&serve))?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn kubeconfig(cache: &Cache, name: &str) -> Result<PathBuf> {
-    State::kubeconfig(cache, name).with_context(|| {
-        format!("no cluster named {name} is up: `cargo xtask cluster up --name {name}` starts one")
-    })
 }
 
 /// A cluster that ends with this process, however that ends.
@@ -122,7 +116,7 @@ impl Borrowed {
     pub(crate) fn start(name: &str, nodes: usize) -> Result<Self> {
         let up = Up { nodes, fake: 0, name: Name { name: name.to_owned() } };
         let server = start(&up, Life::OfItsParent)?;
-        Ok(Self { server, kubeconfig: kubeconfig(&Cache::locate()?, name)? })
+        Ok(Self { server, kubeconfig: State::require_kubeconfig(&Cache::locate()?, name)? })
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
@@ -171,7 +165,7 @@ fn start(up: &Up, life: Life) -> Result<Child> {
         return Err(error.context(format!("start cluster {name}")));
     }
     tell(&format!("cluster {name} is up after {:.1} s", started.elapsed().as_secs_f64()));
-    tell(&format!("export KUBECONFIG={}", kubeconfig(&cache, name)?.display()));
+    tell(&format!("export KUBECONFIG={}", State::require_kubeconfig(&cache, name)?.display()));
     tell(&format!("kubectl is {}", cache.debian_program("kubectl")?.display()));
     Ok(server)
 }
@@ -214,7 +208,7 @@ struct Tail {
 }
 
 impl Tail {
-    fn of(path: &std::path::Path) -> Result<Self> {
+    fn of(path: &Path) -> Result<Self> {
         Ok(Self { file: File::open(path)?, read: 0 })
     }
 

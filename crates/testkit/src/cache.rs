@@ -123,9 +123,7 @@ impl Part {
     }
 
     fn folder(self) -> String {
-        let hash = digest::digest(&digest::SHA256, self.recipe().as_bytes());
-        let short: String = hash.as_ref().iter().take(6).map(|byte| format!("{byte:02x}")).collect();
-        format!("{}-{short}", self.name())
+        format!("{}-{}", self.name(), &sha256(self.recipe().as_bytes())[..12])
     }
 }
 
@@ -211,6 +209,15 @@ impl Cache {
     pub fn clusters(&self) -> PathBuf {
         self.root.join("clusters")
     }
+}
+
+/// The hash of some bytes, in hexadecimal.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(digest::digest(&digest::SHA256, bytes).as_ref())
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The Debian suite of this machine, such as `bookworm`.

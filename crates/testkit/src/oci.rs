@@ -11,6 +11,8 @@ use anyhow::{Context, Result, bail};
 use aws_lc_rs::digest::{Context as Digest, SHA256};
 use serde_json::{Value, json};
 
+use crate::cache::{hex, sha256};
+
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A layout that images are added to, and that becomes one archive.
@@ -89,9 +91,7 @@ impl Layout {
 
     fn put_json(&self, value: &Value) -> Result<Blob> {
         let bytes = serde_json::to_vec(value)?;
-        let mut hash = Digest::new(&SHA256);
-        hash.update(&bytes);
-        let hex = hex(hash.finish().as_ref());
+        let hex = sha256(&bytes);
         fs::write(self.folder.join("blobs/sha256").join(&hex), &bytes)?;
         Ok(Blob { digest: format!("sha256:{hex}"), size: bytes.len() as u64 })
     }
@@ -99,10 +99,6 @@ impl Layout {
 
 fn descriptor(media_type: &str, blob: &Blob) -> Value {
     json!({ "mediaType": media_type, "digest": blob.digest, "size": blob.size })
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn oci_architecture() -> &'static str {

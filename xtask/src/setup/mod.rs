@@ -5,7 +5,6 @@
 
 mod debian;
 mod golang;
-
 mod images;
 mod prerequisites;
 mod step;
@@ -64,6 +63,9 @@ pub(crate) fn ensure(wanted: &[Part]) -> Result<Cache> {
     let _lock = lock(&cache)?;
     // Another set-up may have made them while this one waited for the lock.
     let todo = missing(&cache, wanted);
+    if todo.is_empty() {
+        return Ok(cache);
+    }
     // What an interrupted set-up was making.
     let unfinished = cache.root().join(UNFINISHED);
     if unfinished.exists() {

@@ -258,7 +258,8 @@ impl Drop for Cluster {
         self.nodes.clear();
         self.control_plane.clear();
         state::wait_for_end(&init);
-        self.state.remove();
+        // A failure leaves the folder, and with it the next sweep's chance to say why.
+        let _ = self.state.remove();
     }
 }
 

@@ -9,13 +9,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use aws_lc_rs::digest;
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use nix::unistd::Pid;
 
 use super::{AUDIT_LOG, SERVES, cgroups};
 use crate::api_calls::ApiCalls;
-use crate::cache::Cache;
+use crate::cache::{Cache, sha256};
 
 const LOCK: &str = "lock";
 const KUBECONFIG: &str = "kubeconfig";
@@ -32,7 +31,8 @@ impl State {
     pub(super) fn claim(cache: &Cache, name: &str) -> Result<Self> {
         check_name(name)?;
         let _alone = lock_all(cache)?;
-        sweep(cache);
+        // What another cluster cannot get rid of is no obstacle to this one.
+        let _ = sweep(cache);
         let folder = Self::folder(cache, name);
         // Closed to others: it holds the key to everything in the cluster.
         fs::create_dir_all(cache.clusters())?;
@@ -59,6 +59,13 @@ impl State {
         (Self::holder(cache, name).is_some() && path.exists()).then_some(path)
     }
 
+    /// The same for who cannot go on without.
+    pub fn require_kubeconfig(cache: &Cache, name: &str) -> Result<PathBuf> {
+        Self::kubeconfig(cache, name).with_context(|| {
+            format!("no cluster named {name} is up: `cargo xtask cluster up --name {name}` starts one")
+        })
+    }
+
     /// The process that holds a cluster, if it is there.
     pub fn holder(cache: &Cache, name: &str) -> Option<Pid> {
         let folder = Self::folder(cache, name);
@@ -82,7 +89,7 @@ impl State {
     pub fn sweep(cache: &Cache) -> Result<()> {
         if cache.clusters().exists() {
             let _alone = lock_all(cache)?;
-            sweep(cache);
+            sweep(cache)?;
         }
         Ok(())
     }
@@ -97,9 +104,7 @@ impl State {
 
     /// The cgroup of this cluster: no other cluster of the machine has it, whatever cache it uses.
     pub(super) fn cgroup(&self) -> String {
-        let hash = digest::digest(&digest::SHA256, self.folder.as_os_str().as_encoded_bytes());
-        let short: String = hash.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        format!("/slipway-{short}")
+        format!("/slipway-{}", &sha256(self.folder.as_os_str().as_encoded_bytes())[..8])
     }
 
     /// Written last, and whole: who finds it finds a cluster that is up.
@@ -118,9 +123,7 @@ impl State {
 
     /// The nodes of a cluster that is up.
     pub(super) fn nodes(cache: &Cache, name: &str) -> Result<Vec<Pid>> {
-        if Self::kubeconfig(cache, name).is_none() {
-            bail!("no cluster named {name} is up: `cargo xtask cluster up --name {name}` starts one");
-        }
+        Self::require_kubeconfig(cache, name)?;
         let lines = fs::read_to_string(Self::folder(cache, name).join(NODES))?;
         let nodes: Vec<Pid> =
             lines.lines().map(|line| Ok(Pid::from_raw(line.parse()?))).collect::<Result<_>>()?;
@@ -138,17 +141,15 @@ impl State {
     }
 
     /// Removes cgroups and folder. As long as a cgroup is left the folder stays, since it is how they are found.
-    pub(super) fn remove(&self) {
+    pub(super) fn remove(&self) -> Result<()> {
         if !cgroups::remove(&self.cgroup(), Duration::from_secs(10)) {
-            tracing::warn!(folder = %self.folder.display(), "a cgroup of the cluster is still in use");
-            return;
+            bail!("cgroup {} of {} is still in use: try `down` again", self.cgroup(), self.folder.display());
         }
         // Under another name first: this one is free at once, and whole or gone for whoever looks.
         let name = self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let aside = self.folder.with_file_name(format!(".{name}.{}", std::process::id()));
-        if fs::rename(&self.folder, &aside).is_ok() {
-            let _ = fs::remove_dir_all(&aside);
-        }
+        fs::rename(&self.folder, &aside).with_context(|| format!("remove {}", self.folder.display()))?;
+        fs::remove_dir_all(&aside).with_context(|| format!("remove {}", aside.display()))
     }
 }
 
@@ -160,13 +161,16 @@ fn lock_all(cache: &Cache) -> Result<Flock<File>> {
     Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error).context("lock the clusters")
 }
 
-fn sweep(cache: &Cache) {
+/// Tries all of them, and gives the last failure.
+fn sweep(cache: &Cache) -> Result<()> {
+    let mut result = Ok(());
     for entry in fs::read_dir(cache.clusters()).into_iter().flatten().flatten() {
         let folder = entry.path();
         if let Some(lock) = try_lock(&folder) {
-            State { folder, _lock: lock }.remove();
+            result = State { folder, _lock: lock }.remove().and(result);
         }
     }
+    result
 }
 
 /// Takes the lock unless a living process has it. What a killed holder started ends within moments, and so does
