@@ -12,6 +12,7 @@ use kube::api::{
 use kube::core::GroupVersionKind;
 use kube::{Api, Client, discovery};
 use serde_json::Value;
+use testkit::cluster::is_pod_ready;
 use testkit::pki::client_from_file;
 use testkit::process::eventually;
 use tokio::io::AsyncReadExt;
@@ -102,7 +103,7 @@ impl Place {
     pub async fn ready(&self, pod: &str) -> Result<Pod> {
         let pods: Api<Pod> = self.api();
         let result = eventually(&format!("pod {pod} Ready"), Duration::from_secs(60), async || {
-            Ok(pods.get_opt(pod).await?.filter(is_ready))
+            Ok(pods.get_opt(pod).await?.filter(is_pod_ready))
         })
         .await;
         match result {
@@ -145,9 +146,4 @@ fn shared_kubeconfig() -> Result<PathBuf> {
     std::env::var_os(KUBECONFIG)
         .map(PathBuf::from)
         .with_context(|| format!("{KUBECONFIG} is not set: run `cargo xtask test --suite pods`"))
-}
-
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

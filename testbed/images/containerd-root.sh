@@ -1,9 +1,9 @@
 #!/bin/bash
-# Makes a containerd root in which the images of an archive are imported and unpacked.
-#   containerd-root.sh ARCHIVE OUT   runs under with-tools.sh
+# Makes a containerd root in which the images of an OCI layout are imported and unpacked.
+#   containerd-root.sh LAYOUT OUT   runs under with-tools.sh
 # The CRI plugin stays on: it writes the references by digest that image volumes need.
-set -eu
-archive=$1 out=$2
+set -euo pipefail
+layout=$1 out=$2
 state=$(mktemp -d)
 cat > "$state/config.toml" <<T
 version = 2
@@ -20,7 +20,7 @@ for _ in $(seq 200); do
   sleep 0.05
 done
 [ -n "$ready" ] || { cat "$state/log"; exit 1; }
-timeout 300 ctr -a "$state/sock" -n k8s.io images import "$archive"
+tar -C "$layout" -cf - . | timeout 300 ctr -a "$state/sock" -n k8s.io images import -
 kill "$daemon"
 wait "$daemon" || true
 rm -rf "$state"

@@ -130,6 +130,15 @@ impl Drop for Borrowed {
     }
 }
 
+/// A cluster that outlives this process; one that is already up is taken as it is.
+pub(crate) fn keep_up(cache: &Cache, name: &str, nodes: usize) -> Result<PathBuf> {
+    if State::kubeconfig(cache, name).is_none() {
+        let up = Up { nodes, fake: 0, name: Name { name: name.to_owned() } };
+        start(&up, Life::OfItsOwn)?;
+    }
+    State::require_kubeconfig(cache, name)
+}
+
 fn start(up: &Up, life: Life) -> Result<Child> {
     let started = Instant::now();
     let cache = setup::ensure(if up.nodes > 0 { &PARTS } else { &PARTS[..3] })?;
@@ -252,7 +261,7 @@ async fn hold(serve: &Serve) -> Result<()> {
     }
 }
 
-fn down(name: &str) -> Result<()> {
+pub(crate) fn down(name: &str) -> Result<()> {
     testkit::require_root("clusters")?;
     let cache = Cache::locate()?;
     match State::holder(&cache, name) {

@@ -3,7 +3,9 @@
 mod bench;
 mod check;
 mod cluster;
+mod demo;
 mod generate;
+mod images;
 mod setup;
 mod suites;
 
@@ -26,6 +28,10 @@ enum Command {
     /// A real Kubernetes cluster on this machine
     #[command(subcommand)]
     Cluster(cluster::Command),
+    /// Build the images
+    Images(images::Args),
+    /// A Slurm cluster on a real Kubernetes cluster on this machine, and a job that runs
+    Demo(demo::Args),
     /// Run the tests
     Test(suites::Args),
     /// Check the dependency rules between crates and the generated files
@@ -51,6 +57,8 @@ fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Setup(args) => setup::command(&args).map(|()| ExitCode::SUCCESS),
         Command::Cluster(command) => cluster::command(command),
+        Command::Images(args) => images::command(&args).map(|()| ExitCode::SUCCESS),
+        Command::Demo(args) => demo::command(&args),
         Command::Test(args) => suites::command(&args),
         Command::Check => check::command().map(|()| ExitCode::SUCCESS),
         Command::Generate => generate::command().map(|()| ExitCode::SUCCESS),
@@ -74,6 +82,11 @@ pub(crate) fn say(line: &str) {
 pub(crate) fn workspace() -> std::path::PathBuf {
     let xtask = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_owned()
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> std::path::PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), Into::into)
 }
 
 /// A cargo command in the workspace, of the cargo that started us if one did.

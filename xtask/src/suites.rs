@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::ValueEnum;
-use testkit::cache::{Part, SlurmVersion};
+use testkit::cache::{Cache, Part, SlurmVersion};
+use testkit::cluster::Cluster;
+use testkit::layers::Layer;
 
 use crate::cluster::Borrowed;
-use crate::{cargo, check, cluster, generate, say, setup, tell};
+use crate::{block_on, cargo, check, cluster, generate, images, say, setup, tell};
 use runner::{Outcome, Tests};
 
 #[derive(Debug, clap::Args)]
@@ -66,8 +68,9 @@ impl Suite {
             Self::Fast => vec![],
             Self::Api => vec![Part::Debian, Part::Kubernetes],
             Self::Slurm => {
-                let rootfs = SlurmVersion::ALL.map(Part::Slurm);
-                [&[Part::Debian, Part::Kubernetes], rootfs.as_slice()].concat()
+                // What Slurm runs on as plain processes; the layers below come with it.
+                let top = SlurmVersion::ALL.map(|version| Part::Layer(version, Layer::Testbed));
+                [&[Part::Debian, Part::Kubernetes], top.as_slice()].concat()
             }
             Self::Pods => cluster::PARTS.to_vec(),
         }
@@ -92,9 +95,14 @@ impl Suite {
             Self::Pods => {
                 tests.env(XTASK, std::env::current_exe()?);
                 let binary = ["--package", "e2e", "--test", "pods"];
+                // Built before the clock runs; the demo among the tests finds them built.
+                let cache = Cache::locate()?;
+                let archive = images::for_nodes(&cache)?;
                 // What is compared with the machine before and after needs the machine for itself.
                 outcome += tests.cargo(&binary, &["--test-threads=1", "machine::"])?;
-                let cluster = Borrowed::start(&format!("test-{}", std::process::id()), 3)?;
+                let name = format!("test-{}", std::process::id());
+                let cluster = Borrowed::start(&name, 3)?;
+                block_on(Cluster::load(&cache, &name, &archive))?;
                 tests.env(PODS_KUBECONFIG, cluster.kubeconfig());
                 outcome += tests.cargo(&binary, &["--test-threads=4", "--skip", "machine::"])?;
             }
@@ -110,7 +118,7 @@ impl Suite {
 pub(crate) fn command(args: &Args) -> Result<ExitCode> {
     let suites = if args.suites.is_empty() { Suite::CI.to_vec() } else { args.suites.clone() };
     let started = Instant::now();
-    let parts: Vec<Part> = Part::ALL
+    let parts: Vec<Part> = Part::all()
         .into_iter()
         .filter(|part| suites.iter().any(|suite| suite.parts().contains(part)))
         .collect();

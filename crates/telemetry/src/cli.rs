@@ -5,6 +5,7 @@
 
 pub mod go_flags;
 mod service;
+mod tool;
 mod version;
 
 use std::ffi::{OsStr, OsString};
@@ -17,6 +18,7 @@ use clap::{ArgMatches, Command};
 use crate::build_info::BUILD;
 
 pub use service::{service, service_args};
+pub use tool::tool;
 pub use version::VERSION;
 
 /// One executable and the components in it.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use aws_lc_rs::digest;
 
-use crate::cluster::images;
+use crate::layers::Layer;
 
 pub const KUBERNETES_VERSION: &str = "1.36.4";
 pub const KUBERNETES_PROGRAMS: [&str; 5] =
@@ -20,7 +20,6 @@ const KUBERNETES_MOD: &str = include_str!("../../../testbed/go/kubernetes/go.mod
 const COREDNS_MOD: &str = include_str!("../../../testbed/go/coredns/go.mod");
 const RUNC_MOD: &str = include_str!("../../../testbed/go/runc/go.mod");
 const PAUSE_SOURCE: &str = include_str!("../../../testbed/images/pause.c");
-const SLURM_ROOTFS: &str = include_str!("../../../testbed/slurm/rootfs.sh");
 
 /// The Slurm releases that Debian packages, and so the ones that everything is tested on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,24 +63,32 @@ pub enum Part {
     Kubernetes,
     CoreDns,
     Runc,
-    Slurm(SlurmVersion),
-    /// OCI archive with the images that every node has.
+    /// A layer of the images, for one release of Slurm.
+    Layer(SlurmVersion, Layer),
+    /// OCI layout with the images that every node has: those of the testbed, and the layers of ours.
     Images,
     /// A containerd root with these images unpacked, shown to each node.
     ContainerdRoot,
 }
 
 impl Part {
-    pub const ALL: [Self; 8] = [
-        Self::Debian,
-        Self::Kubernetes,
-        Self::CoreDns,
-        Self::Runc,
-        Self::Slurm(SlurmVersion::V26_05),
-        Self::Slurm(SlurmVersion::V24_11),
-        Self::Images,
-        Self::ContainerdRoot,
-    ];
+    pub fn all() -> Vec<Self> {
+        let mut all = vec![Self::Debian, Self::Kubernetes, Self::CoreDns, Self::Runc];
+        all.extend(SlurmVersion::ALL.into_iter().flat_map(Self::layers));
+        all.extend([Self::Images, Self::ContainerdRoot]);
+        all
+    }
+
+    /// Every layer for one release of Slurm, those below first.
+    pub fn layers(version: SlurmVersion) -> impl Iterator<Item = Self> {
+        Layer::ALL.into_iter().map(move |layer| Self::Layer(version, layer))
+    }
+
+    /// The layers that nodes have.
+    fn layers_of_images() -> impl Iterator<Item = Self> {
+        let all = SlurmVersion::ALL.into_iter().flat_map(Self::layers);
+        all.filter(|part| !matches!(part, Self::Layer(_, Layer::Testbed)))
+    }
 
     pub fn name(self) -> String {
         match self {
@@ -89,19 +96,23 @@ impl Part {
             Self::Kubernetes => format!("kubernetes-{KUBERNETES_VERSION}"),
             Self::CoreDns => "coredns".into(),
             Self::Runc => "runc".into(),
-            Self::Slurm(version) => format!("slurm-{}", version.as_str()),
+            Self::Layer(version, layer) => format!("layer-{}-{}", layer.name(), version.as_str()),
             Self::Images => "images".into(),
             Self::ContainerdRoot => "containerd-root".into(),
         }
     }
 
     /// The parts that this one is made from.
-    pub fn needs(self) -> &'static [Self] {
+    pub fn needs(self) -> Vec<Self> {
         match self {
-            Self::Debian | Self::Kubernetes | Self::CoreDns => &[],
-            Self::Runc | Self::Slurm(_) => &[Self::Debian],
-            Self::Images => &[Self::Debian, Self::Slurm(images::SLURM_VERSION)],
-            Self::ContainerdRoot => &[Self::Debian, Self::Images],
+            Self::Debian | Self::Kubernetes | Self::CoreDns => vec![],
+            Self::Runc => vec![Self::Debian],
+            Self::Layer(version, layer) => {
+                let below = layer.below().iter().map(|below| Self::Layer(version, *below));
+                std::iter::once(Self::Debian).chain(below).collect()
+            }
+            Self::Images => std::iter::once(Self::Debian).chain(Self::layers_of_images()).collect(),
+            Self::ContainerdRoot => vec![Self::Debian, Self::Images],
         }
     }
 
@@ -113,10 +124,10 @@ impl Part {
             Self::Kubernetes => format!("r1\n{KUBERNETES_MOD}"),
             Self::CoreDns => format!("r1\n{COREDNS_MOD}"),
             Self::Runc => format!("r1\n{RUNC_MOD}"),
-            Self::Slurm(version) => format!("r1\n{}\n{SLURM_ROOTFS}", version.suite()),
+            Self::Layer(version, layer) => format!("r1\n{}", layer.recipe(version)),
             Self::Images => {
-                let slurm = Self::Slurm(images::SLURM_VERSION).recipe();
-                format!("r2\n{PAUSE_SOURCE}\n{}\n{slurm}", Self::Debian.recipe())
+                let layers: Vec<_> = Self::layers_of_images().map(Self::recipe).collect();
+                format!("r3\n{PAUSE_SOURCE}\n{}\n{}", Self::Debian.recipe(), layers.join("\n"))
             }
             Self::ContainerdRoot => format!("r1\n{}", Self::Images.recipe()),
         }
@@ -201,8 +212,20 @@ impl Cache {
         Ok(self.part(Part::Debian)?.join("usr/bin").join(program))
     }
 
-    pub fn slurm_rootfs(&self, version: SlurmVersion) -> Result<PathBuf> {
-        Ok(self.part(Part::Slurm(version))?.join("rootfs"))
+    /// The files of one layer.
+    pub fn layer(&self, version: SlurmVersion, layer: Layer) -> Result<PathBuf> {
+        Ok(self.part(Part::Layer(version, layer))?.join("root"))
+    }
+
+    /// A layer and those below it, as an overlay mount names them.
+    pub fn stack(&self, version: SlurmVersion, layers: &[Layer]) -> Result<String> {
+        let folders = layers.iter().map(|layer| Ok(self.layer(version, *layer)?.display().to_string()));
+        Ok(folders.collect::<Result<Vec<_>>>()?.join(":"))
+    }
+
+    /// Every daemon of Slurm, MariaDB, and users for tests.
+    pub fn slurm_rootfs(&self, version: SlurmVersion) -> Result<String> {
+        self.stack(version, &[&[Layer::Testbed], Layer::Testbed.below()].concat())
     }
 
     /// State of running clusters.
@@ -243,8 +266,8 @@ mod tests {
 
     #[test]
     fn a_part_is_found_by_its_recipe() {
-        let folders: std::collections::BTreeSet<_> = Part::ALL.iter().map(|part| part.folder()).collect();
-        assert_eq!(folders.len(), Part::ALL.len(), "two parts share a folder: {folders:?}");
+        let folders: std::collections::BTreeSet<_> = Part::all().iter().map(|part| part.folder()).collect();
+        assert_eq!(folders.len(), Part::all().len(), "two parts share a folder: {folders:?}");
         assert!(Part::Kubernetes.folder().starts_with("kubernetes-1.36.4-"));
     }
 

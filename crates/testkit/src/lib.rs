@@ -4,12 +4,15 @@
 //! memory, which the next test or the end of `cargo xtask test` removes.
 
 pub mod api_calls;
+pub mod by_hand;
 pub mod cache;
 pub mod chaos;
 pub mod cluster;
 pub mod control_plane;
 pub mod fake_kubelet;
 mod forward;
+pub mod images;
+pub mod layers;
 pub mod oci;
 pub mod pki;
 pub mod process;

@@ -88,6 +88,37 @@ fn is_as_it_was_after_down_and_two_clusters_do_not_collide() -> Result<()> {
 }
 
 #[test]
+fn is_as_it_was_after_the_demo_ran_twice() -> Result<()> {
+    testkit::run_within(Duration::from_secs(600), async {
+        let xtask = Xtask::find()?;
+        let before = Machine::now();
+        let cluster = xtask.cluster("machine-demo");
+        let demo = |arguments: &[&'static str]| {
+            [&["demo", "--name", cluster.name()], arguments]
+                .concat()
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let run = async |arguments: &[&'static str]| {
+            let words = demo(arguments);
+            xtask.run(&words.iter().map(String::as_str).collect::<Vec<_>>()).await
+        };
+        for _ in 0..2 {
+            let printed = run(&[]).await?;
+            assert!(printed.contains("worker-0 runs this as alice on Debian"), "{printed}");
+            assert!(printed.contains("worker-[0-1]  COMPLETED      0:0"), "{printed}");
+        }
+        let hosts = run(&["ssh", "--", "srun -N2 hostname | sort"]).await?;
+        assert_eq!(hosts, "worker-0\nworker-1");
+        let refused = run(&["--shape", "user-namespaces"]).await.unwrap_err().to_string();
+        assert!(refused.contains("the demo is up in the shape privileged"), "{refused}");
+        run(&["--down"]).await?;
+        before.is_back().await
+    })
+}
+
+#[test]
 fn a_control_plane_alone_takes_pretended_nodes() -> Result<()> {
     testkit::run(async {
         let xtask = Xtask::find()?;

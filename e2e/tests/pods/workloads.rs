@@ -14,7 +14,7 @@ use kube::api::{Api, ListParams};
 use testkit::cache::Cache;
 use testkit::cluster::State;
 use testkit::cluster::images::BUSYBOX;
-use testkit::oci::Layout;
+use testkit::oci::{Config, Layout};
 use testkit::process::eventually;
 
 fn web(generation: &str) -> String {
@@ -168,9 +168,11 @@ fn a_loaded_image_runs_on_every_node() -> Result<()> {
         symlink("busybox", root.join("bin/sh"))?;
         let name = "test.slipway.hpc/loaded:1";
         let mut layout = Layout::new(work.path().join("layout"))?;
-        layout.add(name, &root, &[], &["/bin/sh", "-c", "echo loaded; sleep 1000"])?;
+        let layer = layout.layer(&root)?;
+        let entrypoint: &[&str] = &["/bin/sh", "-c", "echo loaded; sleep 1000"];
+        layout.add(name, &[layer], &Config { entrypoint, ..Config::default() })?;
         let archive = work.path().join("image.tar");
-        layout.write(&archive)?;
+        layout.archive(&archive)?;
         let path = archive.to_str().context("the path is not UTF-8")?;
         Xtask::find()?.run(&["cluster", "load", path, "--name", &Place::shared_cluster()?]).await?;
 

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use testkit::cache::{Cache, Part, SlurmVersion, host_suite};
+use testkit::layers::Layer;
 use testkit::process::bound_command;
 
 use super::step;
@@ -117,18 +118,21 @@ fn merge_usr(root: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn slurm_rootfs(cache: &Cache, version: SlurmVersion, out: &Path) -> Result<()> {
-    let mirror = Mirror::of_this_machine()?;
-    let part = Part::Slurm(version);
-    let rootfs = out.join("rootfs");
+pub(super) fn layer(cache: &Cache, version: SlurmVersion, layer: Layer, out: &Path) -> Result<()> {
+    let part = Part::Layer(version, layer);
     let mut command = with_tools(cache)?;
-    command.arg("bash").arg(workspace().join("testbed/slurm/rootfs.sh"));
-    command.arg(version.suite()).arg(&rootfs).arg(&mirror.uri);
-    step::run(cache, part, &format!("installing Slurm from {}", version.suite()), &mut command)?;
-    let output = Command::new("chroot").arg(&rootfs).args(["slurmctld", "-V"]).output()?;
-    let found = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !found.contains(&format!(" {}.", version.as_str())) {
-        bail!("{} has `{}`, not Slurm {}", version.suite(), found.trim(), version.as_str());
+    command.arg("bash").arg(workspace().join("images/layers/layer.sh"));
+    command.args([layer.name(), version.suite()]).arg(out);
+    match layer.below() {
+        [] => command.arg(Mirror::of_this_machine()?.uri),
+        below => command.arg(cache.stack(version, below)?),
+    };
+    step::run(cache, part, &format!("installing packages from {}", version.suite()), &mut command)?;
+    if layer == Layer::Slurm {
+        let found = fs::read_to_string(out.join("root/usr/share/slipway/release")).unwrap_or_default();
+        if !found.contains(&format!(" {}.", version.as_str())) {
+            bail!("{} has `{}`, not Slurm {}", version.suite(), found.trim(), version.as_str());
+        }
     }
     Ok(())
 }

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
-use testkit::cache::{Cache, Part};
-use testkit::cluster::images::{BUSYBOX, PAUSE, SLURM_VERSION, slurm};
-use testkit::oci::Layout;
+use testkit::cache::{Cache, Part, SlurmVersion};
+use testkit::cluster::images::{BUSYBOX, LAYERS, PAUSE};
+use testkit::layers::Layer;
+use testkit::oci::{Config, Layout};
 
 use super::{debian, step};
+use crate::images::DebianLayers;
 use crate::workspace;
 
 /// Programs that pod tests call by name.
@@ -19,25 +21,14 @@ const BUSYBOX_LINKS: [&str; 16] = [
     "hostname", "true", "false",
 ];
 
-/// What the daemons do without. Each file is a link that every node of every cluster makes when it starts.
-const NOT_IN_THE_SLURM_IMAGE: [&str; 14] = [
-    "./usr/lib/mysql",
-    "./usr/lib/systemd",
-    "./usr/lib/*/gconv",
-    "./usr/lib/*/perl",
-    "./usr/sbin/mariadbd",
-    "./usr/share/bash-completion",
-    "./usr/share/doc",
-    "./usr/share/lintian",
-    "./usr/share/mariadb",
-    "./usr/share/perl",
-    "./usr/share/perl5",
-    "./var/lib/dpkg/info",
-    "./var/lib/mariadb",
-    "./var/lib/mysql",
+/// The stacks that images of ours begin with.
+const STACKS: [(&str, &[Layer]); 3] = [
+    ("session", &[Layer::Base, Layer::Slurm, Layer::Session]),
+    ("mariadb", &[Layer::Base, Layer::MariaDb]),
+    ("jail", &[Layer::Base, Layer::Jail]),
 ];
 
-pub(super) fn archive(cache: &Cache, out: &Path) -> Result<()> {
+pub(super) fn layout(cache: &Cache, out: &Path) -> Result<()> {
     let mut layout = Layout::new(out.join("layout"))?;
     let work = tempfile::tempdir_in(out)?;
 
@@ -47,7 +38,8 @@ pub(super) fn archive(cache: &Cache, out: &Path) -> Result<()> {
     compile.args(["-Os", "-static", "-s", "-o"]).arg(pause.join("pause"));
     compile.arg(workspace().join("testbed/images/pause.c"));
     step::run(cache, Part::Images, "compiling pause", &mut compile)?;
-    layout.add(PAUSE, &pause, &[], &["/pause"])?;
+    let layer = layout.layer(&pause)?;
+    layout.add(PAUSE, &[layer], &Config { entrypoint: &["/pause"], ..Config::default() })?;
 
     let busybox = work.path().join("busybox");
     fs::create_dir_all(busybox.join("bin"))?;
@@ -59,18 +51,30 @@ pub(super) fn archive(cache: &Cache, out: &Path) -> Result<()> {
         symlink("busybox", busybox.join("bin").join(name))?;
     }
     fs::write(busybox.join("etc/passwd"), "root:x:0:0:root:/:/bin/sh\n")?;
-    layout.add(BUSYBOX, &busybox, &[], &["/bin/sh"])?;
+    let layer = layout.layer(&busybox)?;
+    layout.add(BUSYBOX, &[layer], &Config { entrypoint: &["/bin/sh"], ..Config::default() })?;
 
-    crate::tell("set-up: images: packing Slurm");
-    let rootfs = cache.slurm_rootfs(SLURM_VERSION)?;
-    layout.add(&slurm(), &rootfs, &NOT_IN_THE_SLURM_IMAGE, &["/usr/bin/tini", "-g", "--"])?;
-    layout.write(&out.join("images.tar"))?;
-    step::write_sums(out)
+    let mut layers = DebianLayers::default();
+    for version in SlurmVersion::ALL {
+        for (name, stack) in STACKS {
+            crate::tell(&format!("set-up: images: packing {name} of Slurm {}", version.as_str()));
+            for layer in stack {
+                if layers.get(version, *layer).is_none() {
+                    layers.put(version, *layer, layout.layer(&cache.layer(version, *layer)?)?);
+                }
+            }
+            let blobs = layers.stack(version, stack)?;
+            layout.add(&format!("{LAYERS}/{name}:{}", version.as_str()), &blobs, &Config::default())?;
+        }
+    }
+    layers.write(out)?;
+    drop(work);
+    layout.finish().map(|_| ())
 }
 
 pub(super) fn containerd_root(cache: &Cache, out: &Path) -> Result<()> {
     let mut command = debian::with_tools(cache)?;
     command.arg("bash").arg(workspace().join("testbed/images/containerd-root.sh"));
-    command.arg(cache.part(Part::Images)?.join("images.tar")).arg(out);
+    command.arg(cache.part(Part::Images)?.join("layout")).arg(out);
     step::run(cache, Part::ContainerdRoot, "unpacking the images", &mut command)
 }

@@ -34,11 +34,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn command(args: &Args) -> Result<()> {
-    let cache = ensure(&Part::ALL)?;
+    let cache = ensure(&Part::all())?;
     if args.verify {
-        for part in Part::ALL.into_iter().filter(|part| cache.has(*part)) {
+        for part in Part::all().into_iter().filter(|part| cache.has(*part)) {
             let checked = step::verify(&cache.folder(part))?;
-            let verdict = if checked { "checksums right" } else { "no checksums; apt checked its packages" };
+            let verdict = if checked {
+                "checksums right"
+            } else {
+                "no checksums of its own; apt checked its packages, and blobs are named by theirs"
+            };
             tell(&format!("{}: {verdict}", part.name()));
         }
     }
@@ -113,7 +117,7 @@ fn lock(cache: &Cache) -> Result<Flock<File>> {
     }
 }
 
-/// Debian packages first, since others use them; then Go beside root file systems; then what needs both.
+/// Debian packages first, since others use them; then Go beside the layers; then what needs both.
 fn make_all(cache: &Cache, todo: &[Part]) -> Result<()> {
     let lane = |parts: &[Part]| -> Result<()> {
         parts.iter().filter(|part| todo.contains(part)).try_for_each(|part| make(cache, *part))
@@ -121,9 +125,10 @@ fn make_all(cache: &Cache, todo: &[Part]) -> Result<()> {
     lane(&[Part::Debian])?;
     std::thread::scope(|scope| {
         let go = scope.spawn(|| lane(&[Part::Kubernetes, Part::CoreDns, Part::Runc]));
-        let slurm = lane(&SlurmVersion::ALL.map(Part::Slurm));
+        let layers: Vec<_> = SlurmVersion::ALL.into_iter().flat_map(Part::layers).collect();
+        let layers = lane(&layers);
         let go = go.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        go.and(slurm)
+        go.and(layers)
     })?;
     lane(&[Part::Images, Part::ContainerdRoot])
 }
@@ -140,8 +145,8 @@ fn make(cache: &Cache, part: Part) -> Result<()> {
         Part::Kubernetes => golang::kubernetes(cache, &out),
         Part::CoreDns => golang::coredns(cache, &out),
         Part::Runc => golang::runc(cache, &out),
-        Part::Slurm(version) => debian::slurm_rootfs(cache, version, &out),
-        Part::Images => images::archive(cache, &out),
+        Part::Layer(version, layer) => debian::layer(cache, version, layer, &out),
+        Part::Images => images::layout(cache, &out),
         Part::ContainerdRoot => images::containerd_root(cache, &out),
     }
     .with_context(|| format!("make {} (log: {})", part.name(), step::log_path(cache, part).display()))?;
@@ -156,10 +161,11 @@ fn prune(cache: &Cache) -> Result<()> {
     if !running.is_empty() {
         bail!("clusters are up and may use what would be removed: {}", running.join(", "));
     }
-    let keep: Vec<PathBuf> = Part::ALL.iter().map(|part| cache.folder(*part)).collect();
+    let parts = Part::all();
+    let keep: Vec<PathBuf> = parts.iter().map(|part| cache.folder(*part)).collect();
     for entry in fs::read_dir(cache.root())? {
         let path = entry?.path();
-        let of_a_part = Part::ALL.iter().any(|part| is_version_of(&path, *part));
+        let of_a_part = parts.iter().any(|part| is_version_of(&path, *part));
         if of_a_part && !keep.contains(&path) {
             tell(&format!("set-up: removing {}", path.display()));
             fs::remove_dir_all(&path)?;
@@ -183,6 +189,7 @@ fn is_version_of(path: &Path, part: Part) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use testkit::layers::Layer;
 
     #[test]
     fn only_folders_of_parts_are_pruned() {
@@ -190,12 +197,14 @@ mod tests {
         let is_part = |name: &str| {
             let path = base.path().join(name);
             fs::create_dir(&path).unwrap();
-            Part::ALL.iter().any(|part| is_version_of(&path, *part))
+            Part::all().iter().any(|part| is_version_of(&path, *part))
         };
-        for name in ["kubernetes-1.35.0-0123456789ab", "slurm-25.11-0123456789ab", "debian-0123456789ab"] {
+        for name in
+            ["kubernetes-1.35.0-0123456789ab", "layer-slurm-25.11-0123456789ab", "debian-0123456789ab"]
+        {
             assert!(is_part(name), "{name}");
         }
-        for name in ["debian-backup", "images-of-my-cat-0123456789ab", "clusters", "slurm-0123"] {
+        for name in ["debian-backup", "images-of-my-cat-0123456789ab", "clusters", "layer-slurm-0123"] {
             assert!(!is_part(name), "{name}");
         }
     }
@@ -203,7 +212,8 @@ mod tests {
     #[test]
     fn a_missing_part_brings_what_it_is_made_from() {
         let all = closure(&[Part::ContainerdRoot], |_| true);
-        for part in [Part::Debian, Part::Slurm(SlurmVersion::V26_05), Part::Images, Part::ContainerdRoot] {
+        let slurm = Part::Layer(SlurmVersion::V26_05, Layer::Slurm);
+        for part in [Part::Debian, slurm, Part::Images, Part::ContainerdRoot] {
             assert!(all.contains(&part), "{part:?}");
         }
         assert_eq!(

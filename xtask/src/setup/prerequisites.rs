@@ -11,7 +11,7 @@ use testkit::cache::{Part, host_suite};
 use super::debian::{KEYRING, Mirror};
 
 /// Programs and the Debian packages that have them: what sandboxes and clusters run.
-const ALWAYS: [(&str, &str); 11] = [
+const ALWAYS: [(&str, &str); 13] = [
     ("bash", "bash"),
     ("cp", "coreutils"),
     ("hostname", "hostname"),
@@ -21,6 +21,8 @@ const ALWAYS: [(&str, &str); 11] = [
     ("sed", "sed"),
     ("setpriv", "util-linux"),
     ("setsid", "util-linux"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
     ("umount", "mount"),
     ("unshare", "util-linux"),
 ];

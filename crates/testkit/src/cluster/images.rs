@@ -1,14 +1,6 @@
-//! Names of the images that every node has. Tags are fixed: there is no registry to pull from.
-
-use crate::cache::SlurmVersion;
+//! Names of the testbed's own images, which every node has. Tags are fixed: there is no registry to pull from.
 
 pub const PAUSE: &str = "testbed.slipway.hpc/pause:1";
 pub const BUSYBOX: &str = "testbed.slipway.hpc/busybox:1";
-
-/// The release that pods run.
-pub const SLURM_VERSION: SlurmVersion = SlurmVersion::V26_05;
-
-/// Every Slurm daemon; the pod's command decides which one runs.
-pub fn slurm() -> String {
-    format!("testbed.slipway.hpc/slurm:{}", SLURM_VERSION.as_str())
-}
+/// Images that are only layers, so that the nodes have them when an image of ours is loaded.
+pub const LAYERS: &str = "testbed.slipway.hpc/layers";

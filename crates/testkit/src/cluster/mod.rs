@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::ListParams;
 use kube::{Api, Client};
 use nix::sys::signal::Signal;
@@ -143,6 +143,14 @@ impl Cluster {
         futures::future::try_join_all(imports).await.map(|done| done.len())
     }
 
+    /// A port on this machine's 127.0.0.1 that leads to an address in the network of a running cluster, as its first
+    /// node sees it: services too.
+    pub fn forward(cache: &Cache, name: &str, to: SocketAddr) -> Result<Forward> {
+        let nodes = State::nodes(cache, name)?;
+        let node = nodes.first().with_context(|| format!("cluster {name} has no real node"))?;
+        Forward::into_namespace(Path::new(&format!("/proc/{node}/ns/net")), to)
+    }
+
     fn place(&self) -> Place {
         Place {
             pki: self.pki.folder().to_owned(),
@@ -266,6 +274,12 @@ impl Drop for Cluster {
 /// The API server's address inside the cluster's network.
 fn inside_url() -> String {
     format!("https://{CONTROL_PLANE}:6443")
+}
+
+/// Whether a pod is said to be Ready.
+pub fn is_pod_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// Whether a node says that it is Ready.

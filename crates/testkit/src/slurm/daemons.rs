@@ -8,8 +8,9 @@ use aws_lc_rs::rand;
 use super::config::{Auth, CONTROLLER, Config, DATABASE, DBD, RESTD};
 use super::pod::{PodFile, PodSpec};
 
-/// The slurm user of Debian's packages, in every release.
+/// Users of images/layers/base.sh.
 const SLURM: u32 = 64030;
+const MUNGE: u32 = 64031;
 const AS_SLURM: &str = "setpriv --reuid slurm --regid slurm --clear-groups";
 /// Returns when its socket is there.
 const START_MUNGED: &str = "install -d -o munge -g munge /run/munge
@@ -41,8 +42,6 @@ fn random(length: usize) -> Result<Vec<u8>> {
 pub(super) struct Daemons {
     pub(super) config: Config,
     pub(super) keys: Keys,
-    /// The munge user's number, which differs between Debian releases.
-    pub(super) munge_user: u32,
 }
 
 impl Daemons {
@@ -104,14 +103,11 @@ exec slurmd -D -b -N \"$0\" -Z --conf \"$1\" --conf-server {CONTROLLER}:6817"
         pod("slurmrestd", RESTD, files, command)
     }
 
-    /// On the empty database of the root file system. Its files must have one owner from the start: a chown
+    /// On the empty database of the testbed layer. Its files must have one owner from the start: a chown
     /// here would copy all of them, not only what is written. An init file has one statement a line.
     pub(super) fn mariadb(&self) -> PodSpec {
-        let script = "\
-data=/var/lib/mariadb
-[ -d $data ] || data=/var/lib/mysql
-install -d -o mysql -g mysql /run/mysqld
-exec mariadbd --no-defaults --user=mysql --datadir=$data --socket=/run/mysqld/socket --pid-file=/run/mysqld/pid \
+        let script = "install -d -o mysql -g mysql /run/mysqld
+exec mariadbd --no-defaults --user=mysql --datadir=/var/lib/mysql --socket=/run/mysqld/socket --pid-file=/run/mysqld/pid \
   --bind-address=0.0.0.0 --skip-name-resolve --init-file=/etc/slurm-database.sql \
   --innodb-buffer-pool-size=128M --innodb-flush-log-at-trx-commit=0 \
   --innodb-lock-wait-timeout=900 --innodb-snapshot-isolation=OFF";
@@ -137,7 +133,7 @@ exec {AS_SLURM} slurmdbd -D"
     fn auth_files(&self) -> Vec<PodFile> {
         vec![match self.config.auth {
             Auth::Slurm => secret("/etc/slurm/slurm.key", SLURM, self.keys.slurm.clone()),
-            Auth::Munge => secret("/etc/munge/munge.key", self.munge_user, self.keys.munge.clone()),
+            Auth::Munge => secret("/etc/munge/munge.key", MUNGE, self.keys.munge.clone()),
         }]
     }
 

@@ -14,7 +14,6 @@ pub mod token;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -93,8 +92,7 @@ impl SlurmClusterBuilder {
         let version = config.version;
         let cache = Cache::locate()?;
         let rootfs = cache.slurm_rootfs(version)?;
-        let munge_user = fs::metadata(rootfs.join("var/lib/munge")).context("find the munge user")?.uid();
-        let daemons = Daemons { config, keys: Keys::generate()?, munge_user };
+        let daemons = Daemons { config, keys: Keys::generate()? };
 
         let logs = Scratch::new("slurm")?;
         let sandbox = Sandbox::start(&cache, &logs.join("sandbox.log")).await?;

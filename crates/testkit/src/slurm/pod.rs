@@ -29,7 +29,8 @@ const END: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Site {
     pub(super) sandbox: Sandbox,
-    pub(super) rootfs: PathBuf,
+    /// Layers, as an overlay mount names them.
+    pub(super) rootfs: String,
     pub(super) logs: Scratch,
 }
 

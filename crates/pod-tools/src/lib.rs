@@ -1,0 +1,14 @@
+//! What Slurm pods run at start. Each module is one subcommand of `slipway-node`: its `Args` and its `run`.
+//!
+//! These are programs, not a library that others decide with: nobody tells their errors apart, so `anyhow` carries
+//! them to the one place that prints them.
+
+pub mod complement_jail;
+pub mod docker_proxy;
+mod mounts;
+pub mod populate_jail;
+pub mod run;
+mod say;
+pub mod wait_jail;
+pub mod worker_handoff;
+pub mod worker_init;
