@@ -1,4 +1,4 @@
-# Sourced by the layers: `install NAME` installs the packages of packages/NAME.txt, and nothing they only recommend.
+# Sourced by the layers: `install_packages NAME` installs the packages of packages/NAME.txt, and nothing they only recommend.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 export DEBIAN_FRONTEND=noninteractive
 # Documentation is not for containers. Testing carries a Valid-Until that a machine with a late clock has passed.

@@ -23,6 +23,8 @@ if [ "$name" = base ]; then
     --customize-hook='rm -f "$1"/etc/apt/apt.conf.d/99mmdebstrap "$1"/etc/dpkg/dpkg.cfg.d/99mmdebstrap' \
     --customize-hook=': > "$1"/etc/resolv.conf' \
     "$suite" "$out/root" "$from"
+  # Whose it is depends on whether apt's own user can reach the folder that we build in.
+  rmdir "$out/root/var/lib/apt/lists/partial"
   settle_times
   exit
 fi

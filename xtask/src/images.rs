@@ -6,6 +6,8 @@
 mod debian_layers;
 #[cfg(test)]
 mod dockerfile;
+#[cfg(test)]
+mod entrypoints;
 mod programs;
 mod stage;
 

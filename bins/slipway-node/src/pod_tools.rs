@@ -1,7 +1,10 @@
 //! The subcommands that Slurm pods run at start.
 
 use clap::Args;
-use pod_tools::{complement_jail, docker_proxy, populate_jail, run, wait_jail, worker_handoff, worker_init};
+use pod_tools::{
+    complement_jail, docker_proxy, populate_jail, run, slurmd, wait_jail, with_limits, worker_handoff,
+    worker_init,
+};
 use telemetry::LogDefaults;
 use telemetry::cli::{Component, service, service_args, tool};
 
@@ -26,11 +29,25 @@ pub(crate) const WAIT_JAIL: Component = Component {
     run: |call| tool(call, wait_jail::run),
 };
 
+pub(crate) const WITH_LIMITS: Component = Component {
+    name: "with-limits",
+    about: "Become another program, under the limits of limits.conf",
+    args: with_limits::Args::augment_args,
+    run: |call| tool(call, with_limits::run),
+};
+
 pub(crate) const RUN: Component = Component {
     name: "run",
     about: "Run a Slurm daemon as a container's first process, through bad reconfigures",
     args: run::Args::augment_args,
     run: |call| tool(call, run::run),
+};
+
+pub(crate) const SLURMD: Component = Component {
+    name: "slurmd",
+    about: "Become the slurmd of a worker, as its environment describes it",
+    args: slurmd::Args::augment_args,
+    run: |call| tool(call, slurmd::run),
 };
 
 pub(crate) const WORKER_INIT: Component = Component {

@@ -1,17 +1,18 @@
 //! The real `slipway-node`, from the outside. What it shares with `slipway` is tested there in full.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test, as the tests do")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail the test, as the tests do")]
 
 #[path = "../../slipway/tests/support/mod.rs"]
 mod support;
 
-use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use support::{Service, get, output};
+use support::{PATIENCE, Service, get, output};
 
 fn slipway_node() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_slipway-node"))
@@ -68,7 +69,8 @@ while :; do sleep 0.02; done
 struct Daemon {
     folder: tempfile::TempDir,
     run: std::process::Child,
-    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+    lines: Receiver<String>,
+    errors: Receiver<String>,
 }
 
 impl Daemon {
@@ -82,12 +84,22 @@ impl Daemon {
         let mut command = support::command(slipway_node(), &arguments);
         command.arg(pid_file).arg("--log").arg(log).arg("--").arg(program);
         let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(run.stdout.take().unwrap()).lines();
-        Self { folder, run, lines }
+        let lines = support::lines(run.stdout.take().unwrap(), |line| line);
+        let errors = support::lines(run.stderr.take().unwrap(), |line| line);
+        Self { folder, run, lines, errors }
     }
 
-    fn line(&mut self, part: &str) -> String {
-        self.lines.by_ref().map_while(Result::ok).find(|line| line.contains(part)).unwrap()
+    /// The next line that has this in it.
+    fn line(&self, part: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            let line = line.unwrap_or_else(|error| panic!("{error} while waiting for a line with `{part}`"));
+            if line.contains(part) {
+                return line;
+            }
+        }
     }
 
     fn pid(&self) -> Pid {
@@ -101,9 +113,15 @@ impl Daemon {
 
     /// Its exit code, and what it said on standard error.
     fn end(mut self) -> (Option<i32>, String) {
-        let mut errors = String::new();
-        self.run.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        (self.run.wait().unwrap().code(), errors)
+        let mut said = String::new();
+        loop {
+            match self.errors.recv_timeout(PATIENCE) {
+                Ok(line) => said += &line,
+                // Standard error ends with the process.
+                Err(RecvTimeoutError::Disconnected) => return (self.run.wait().unwrap().code(), said),
+                Err(RecvTimeoutError::Timeout) => panic!("still running; it said: {said}"),
+            }
+        }
     }
 }
 
@@ -120,7 +138,7 @@ impl Drop for Daemon {
 
 #[test]
 fn a_daemon_is_followed_through_a_reconfigure_and_ended_in_order() {
-    let mut daemon = Daemon::start();
+    let daemon = Daemon::start();
     // slurmctld reconfigures by a signal to itself, which must not be blocked.
     assert!(daemon.line("pid ").ends_with("blocks 0000000000000000"));
     let first = daemon.pid();
@@ -134,11 +152,27 @@ fn a_daemon_is_followed_through_a_reconfigure_and_ended_in_order() {
 
 #[test]
 fn a_daemon_that_ends_by_itself_ends_the_container() {
-    let mut daemon = Daemon::start();
+    let daemon = Daemon::start();
     daemon.line("pid ");
     daemon.tell(Signal::SIGUSR1);
     daemon.line("gives up");
     let (code, errors) = daemon.end();
     assert_eq!(code, Some(1));
     assert!(errors.contains("fake-daemon ended by itself: exit code 7"), "{errors}");
+}
+
+#[test]
+fn a_program_gets_the_limits_of_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("limits.conf");
+    std::fs::write(&file, "* soft core 20\n* hard core 30\n* soft nofile 64\n* hard maxlogins 1\n").unwrap();
+    let path = file.display().to_string();
+    let script = "ulimit -Sc; ulimit -Hc; ulimit -Sn";
+    let ran = output(slipway_node(), &["with-limits", "--file", &path, "--", "bash", "-c", script]);
+    let said = String::from_utf8(ran.stdout).unwrap();
+    assert!(said.ends_with("\n20\n30\n64\n"), "{said}");
+    assert!(said.contains("`* hard maxlogins 1` is no limit for a daemon"), "{said}");
+    // A file that is not there is no limit.
+    let ran = output(slipway_node(), &["with-limits", "--file", "/nonexistent", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(ran.status.code(), Some(3));
 }

@@ -5,10 +5,14 @@
 
 pub mod complement_jail;
 pub mod docker_proxy;
+mod host;
+mod hostlist;
 mod mounts;
 pub mod populate_jail;
 pub mod run;
 mod say;
+pub mod slurmd;
 pub mod wait_jail;
+pub mod with_limits;
 pub mod worker_handoff;
 pub mod worker_init;

@@ -13,6 +13,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
+use crate::host;
 use crate::say::say;
 
 const OPERATION: &str = "slurm.nebius.ai/worker-operation-id";
@@ -52,7 +53,7 @@ pub fn run(args: Args) -> Result<()> {
     let given = |value: Option<String>| value.filter(|value| !value.is_empty());
     let pod = match given(args.pod_name) {
         Some(name) => name,
-        None => own_hostname()?,
+        None => host::name()?,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(async {
@@ -67,12 +68,6 @@ pub fn run(args: Args) -> Result<()> {
         }
     });
     Ok(())
-}
-
-/// The host name of a pod is its name.
-fn own_hostname() -> Result<String> {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").context("read the name of this host")?;
-    Ok(name.trim().to_owned())
 }
 
 /// The service account of the pod. The address comes from the environment, or from DNS where slurmd has removed it.

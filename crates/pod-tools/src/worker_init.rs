@@ -3,7 +3,6 @@
 //!
 //! It never waits in silence: whoever looks at the log of a pod that does not start reads there what is missing.
 
-mod hostlist;
 mod ping;
 mod pod;
 mod topology;

@@ -1,5 +1,7 @@
 //! Slurm in real pods: the images, the jail and the manifests of `deploy/by-hand`.
 
+#[path = "slurm/dynamic_worker.rs"]
+mod dynamic_worker;
 #[path = "slurm/faults.rs"]
 mod faults;
 #[path = "slurm/jobs.rs"]

@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ impl Service {
         let mut command = command(program, args);
         command.args(["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"]);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let lines = json_lines(child.stderr.take().unwrap());
+        let lines = lines(child.stderr.take().unwrap(), json);
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
         let mut service = Self { child, lines, seen: Vec::new(), metrics: unknown, probes: unknown };
         service.metrics = service.listening("metrics");
@@ -100,13 +100,20 @@ impl Drop for Service {
     }
 }
 
-/// Every line of the log must be one JSON object; the channel closes when the process does.
-fn json_lines(stderr: ChildStderr) -> Receiver<Value> {
+/// Every line of the log must be one JSON object.
+fn json(line: String) -> Value {
+    serde_json::from_str(&line).unwrap_or(Value::String(line))
+}
+
+/// What a process says, line by line, so that a test can stop waiting. The channel closes when the process does.
+pub(crate) fn lines<T: Send + 'static>(
+    from: impl Read + Send + 'static,
+    parse: impl Fn(String) -> T + Send + 'static,
+) -> Receiver<T> {
     let (sender, receiver) = sync_channel(1000);
     std::thread::spawn(move || {
-        for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-            let parsed = serde_json::from_str(&line).unwrap_or(Value::String(line));
-            if sender.send(parsed).is_err() {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            if sender.send(parse(line)).is_err() {
                 return;
             }
         }

@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::hostlist;
 use super::wait::Probe;
+use crate::hostlist;
 
 /// The fabric of clusters that have only one.
 pub(super) const ROOT: &str = "root";

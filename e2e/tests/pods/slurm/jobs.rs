@@ -175,6 +175,17 @@ fn a_job_that_takes_too_much_memory_is_ended() -> Result<()> {
     })
 }
 
+/// RDMA pins memory, and big jobs open many files: a container's limits would be those of a login.
+#[test]
+fn a_job_has_the_limits_of_the_worker() -> Result<()> {
+    on(Shape::Privileged, async |site| {
+        let said =
+            site.ssh.run("srun --quiet bash -c 'ulimit -Hl; ulimit -Sl; ulimit -Sn; ulimit -Sc'").await?;
+        assert_eq!(said, "unlimited\nunlimited\n1048576\nunlimited\n");
+        Ok(())
+    })
+}
+
 /// Debian builds 26.05 without PMIx; 24.11 has it.
 #[test]
 fn pmix_is_there_with_slurm_24_11() -> Result<()> {

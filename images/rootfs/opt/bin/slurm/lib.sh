@@ -40,18 +40,10 @@ copy_jwt_key() {
   fi
 }
 
-# Limits for everything that is started from here: sshd reads /etc/security/limits.conf itself, slurmd does not.
-use_limits() {
-  local who kind item value rest flag scale
-  [ -r /etc/security/limits.conf ] || return 0
-  while read -r who kind item value rest; do
-    if [ "$who" != '*' ] && [ "$who" != root ]; then continue; fi
-    case $item in
-      core) flag=c ;; data) flag=d ;; fsize) flag=f ;; memlock) flag=l ;; nofile) flag=n ;; nproc) flag=u ;;
-      rss) flag=m ;; stack) flag=s ;; as) flag=v ;; cpu) flag=t ;; sigpending) flag=i ;; msgqueue) flag=q ;; locks) flag=x ;;
-      *) continue ;;
-    esac
-    case $kind in soft) scale=S ;; hard) scale=H ;; *) scale= ;; esac
-    ulimit "-$scale$flag" "$value" 2>/dev/null || echo "limit $item $value is more than this container may set"
-  done < /etc/security/limits.conf
+# make_system_slice ROOT   Slurm puts jobs below system.slice of cgroups of version 2, which only systemd makes by itself.
+# With memory.oom.group jobs end as a whole when the pod is out of memory, not by a process here and there.
+make_system_slice() {
+  [ -e "$1/cgroup.controllers" ] || return 0
+  mkdir -p "$1/system.slice" || return 0
+  if [ -w "$1/system.slice/memory.oom.group" ]; then echo 1 > "$1/system.slice/memory.oom.group"; fi
 }

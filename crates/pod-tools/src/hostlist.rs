@@ -2,7 +2,7 @@
 //! than there is memory.
 
 /// `name` is one of the names that `list` stands for.
-pub(super) fn contains(list: &str, name: &str) -> bool {
+pub(crate) fn contains(list: &str, name: &str) -> bool {
     let (mut depth, mut start) = (0_usize, 0);
     for (at, byte) in list.bytes().enumerate() {
         match byte {
