@@ -4,16 +4,19 @@
 //! Mounts stay in this pod's mount namespace, so all pods share one jail without seeing each other's. A target is
 //! resolved as a process inside the jail would: its links, which users can write, never lead outside.
 
-use std::fs::{self, DirBuilder, File};
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2, readlinkat};
 use nix::mount::{MsFlags, mount};
+use nix::sys::stat::{Mode, mkdirat};
+use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
 use crate::mounts::{below, mount_points};
 use crate::say::say;
@@ -61,9 +64,10 @@ pub fn run(args: Args) -> Result<()> {
         match fs::symlink_metadata(source) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error).with_context(|| format!("look at {}", source.display())),
-            Ok(found) if found.is_symlink() => same_link(&jail, source, target)?,
+            Ok(found) if found.is_symlink() => same_link(&root, source, target)?,
             Ok(found) => {
-                let at = target_in(&root, &jail, target, found.is_dir())?;
+                let kind = if found.is_dir() { Kind::Folder } else { Kind::File };
+                let at = target_in(&root, target, kind)?;
                 bind(source, &at)
                     .with_context(|| format!("bind {} into the jail {}", source.display(), jail.display()))?;
                 count += 1;
@@ -71,10 +75,9 @@ pub fn run(args: Args) -> Result<()> {
         }
     }
     if worker {
-        let outputs = jail.join(inside(Path::new(OUTPUTS)));
-        let _ = DirBuilder::new().recursive(true).mode(0o777).create(&outputs);
+        let outputs = target_in(&root, inside(Path::new(OUTPUTS)), Kind::Folder)?;
         // Jobs of all users write there; a volume that forbids it keeps its own mode.
-        let _ = fs::set_permissions(&outputs, fs::Permissions::from_mode(0o777));
+        let _ = fs::set_permissions(path_of(&outputs), fs::Permissions::from_mode(0o777));
     }
     say(&format!("{count} mounts in the jail {}", jail.display()));
     Ok(())
@@ -112,49 +115,74 @@ fn wanted(mounted: &[PathBuf], upper: &Path, slurm_files: &str, worker: bool) ->
     always.chain(slurm).chain(spool).chain(volumes).collect()
 }
 
-/// Opens the place to mount on, as the jail sees it; makes it if it is not there.
-fn target_in(root: &File, jail: &Path, target: &Path, folder: bool) -> Result<OwnedFd> {
-    let open = || {
-        let how = OpenHow::new()
-            .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
-            .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-        openat2(root, target, how)
-    };
-    match open() {
-        Ok(found) => return Ok(found),
-        Err(Errno::ENOENT) => (),
-        Err(error) => return Err(error).with_context(|| format!("open {} in the jail", target.display())),
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Folder,
+    File,
+}
+
+/// Opens the place to mount on, as the jail sees it; makes it, and the folders above it, if they are not there.
+fn target_in(root: &File, target: &Path, kind: Kind) -> Result<OwnedFd> {
+    let failed = |what: &str| format!("{what} {} in the jail", target.display());
+    let mut parent: OwnedFd = root.try_clone().context("open the jail")?.into();
+    let mut path = PathBuf::new();
+    for component in target {
+        path.push(component);
+        parent = match open_in(root, &path) {
+            Err(Errno::ENOENT) => {
+                let kind = if path == target { kind } else { Kind::Folder };
+                make(&parent, component, kind).with_context(|| failed("make"))?;
+                open_in(root, &path)
+            }
+            opened => opened,
+        }
+        .with_context(|| failed("open"))?;
     }
-    let path = jail.join(target);
-    let make = || -> io::Result<()> {
-        // A link that leads nowhere: a jail made for a machine with another way to its resolv.conf.
-        if path.is_symlink() {
-            fs::remove_file(&path)?;
+    Ok(parent)
+}
+
+/// Links lead where they would for a process whose root is the jail.
+fn open_in(root: &File, path: &Path) -> nix::Result<OwnedFd> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+    openat2(root, path, how)
+}
+
+/// Another pod that starts at the same time may make the same.
+fn make(parent: &OwnedFd, name: &OsStr, kind: Kind) -> nix::Result<()> {
+    // A link that leads nowhere: a jail made for a machine with another way to its resolv.conf.
+    if readlinkat(parent, name).is_ok() {
+        unlinkat(parent, name, UnlinkatFlags::NoRemoveDir)?;
+    }
+    let made = match kind {
+        Kind::Folder => mkdirat(parent, name, Mode::from_bits_truncate(0o755)),
+        Kind::File => {
+            let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
+            openat(parent, name, flags, Mode::from_bits_truncate(0o644)).map(|_| ())
         }
-        if folder {
-            return fs::create_dir_all(&path);
-        }
-        fs::create_dir_all(path.parent().unwrap_or(jail))?;
-        File::options().create(true).append(true).open(&path).map(|_| ())
     };
-    make().with_context(|| format!("make {} in the jail, as a place to mount on", target.display()))?;
-    open().with_context(|| format!("open {} in the jail", target.display()))
+    made.or_else(|error| if error == Errno::EEXIST { Ok(()) } else { Err(error) })
+}
+
+/// A name for what is open, wherever it lies.
+fn path_of(open: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", open.as_raw_fd()).into()
 }
 
 fn bind(source: &Path, at: &OwnedFd) -> nix::Result<()> {
-    let at = format!("/proc/self/fd/{}", at.as_raw_fd());
-    mount(Some(source), at.as_str(), None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
+    mount(Some(source), &path_of(at), None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
 }
 
 /// A link cannot be mounted on; the jail gets the same one if it has nothing there.
-fn same_link(jail: &Path, source: &Path, target: &Path) -> Result<()> {
-    let path = jail.join(target);
-    if path.symlink_metadata().is_ok() {
-        return Ok(());
-    }
-    let link = || {
-        fs::create_dir_all(path.parent().unwrap_or(jail))?;
-        std::os::unix::fs::symlink(fs::read_link(source)?, &path)
+fn same_link(root: &File, source: &Path, target: &Path) -> Result<()> {
+    let link = || -> Result<()> {
+        let name = target.file_name().context("a link without a name")?;
+        let parent = target_in(root, target.parent().unwrap_or(Path::new("")), Kind::Folder)?;
+        match symlinkat(&fs::read_link(source)?, &parent, name) {
+            Ok(()) | Err(Errno::EEXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     };
     link().with_context(|| format!("link {} in the jail", target.display()))
 }
@@ -199,9 +227,8 @@ mod tests {
         // Absolute, to a file that exists outside and not inside.
         std::os::unix::fs::symlink(&outside, jail.join("etc/hosts")).unwrap();
         let root = File::open(&jail).unwrap();
-        let at = target_in(&root, &jail, Path::new("etc/hosts"), false).unwrap();
-        let opened = fs::read_link(format!("/proc/self/fd/{}", at.as_raw_fd())).unwrap();
-        assert_eq!(opened, jail.canonicalize().unwrap().join("etc/hosts"));
+        let at = target_in(&root, Path::new("etc/hosts"), Kind::File).unwrap();
+        assert_eq!(fs::read_link(path_of(&at)).unwrap(), jail.canonicalize().unwrap().join("etc/hosts"));
         assert_eq!(fs::read_to_string(&outside).unwrap(), "of the pod");
     }
 
@@ -209,8 +236,29 @@ mod tests {
     fn a_missing_target_is_made_as_what_it_has_to_be() {
         let jail = tempfile::tempdir().unwrap();
         let root = File::open(jail.path()).unwrap();
-        target_in(&root, jail.path(), Path::new("var/log"), true).unwrap();
-        target_in(&root, jail.path(), Path::new("usr/bin/srun"), false).unwrap();
+        for _ in 0..2 {
+            target_in(&root, Path::new("var/log"), Kind::Folder).unwrap();
+            target_in(&root, Path::new("usr/bin/srun"), Kind::File).unwrap();
+        }
         assert!(jail.path().join("var/log").is_dir() && jail.path().join("usr/bin/srun").is_file());
+    }
+
+    #[test]
+    fn folders_are_made_where_links_lead_inside_the_jail() {
+        let base = tempfile::tempdir().unwrap();
+        let (jail, outside) = (base.path().join("jail"), base.path().join("outside"));
+        fs::create_dir_all(&outside).unwrap();
+        fs::create_dir_all(jail.join("usr/lib")).unwrap();
+        // A merged /usr, as most distributions have it; and one that root of the jail points at the pod.
+        std::os::unix::fs::symlink("usr/lib", jail.join("lib")).unwrap();
+        std::os::unix::fs::symlink(&outside, jail.join("opt")).unwrap();
+        let root = File::open(&jail).unwrap();
+        target_in(&root, Path::new("lib/slurm"), Kind::Folder).unwrap();
+        assert!(jail.join("usr/lib/slurm").is_dir());
+        target_in(&root, Path::new("opt/soperator-outputs"), Kind::Folder).unwrap();
+        assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "something was made outside");
+        assert!(jail.join("opt/soperator-outputs").is_dir());
+        same_link(&root, &jail.join("lib"), Path::new("usr/links/lib")).unwrap();
+        assert_eq!(fs::read_link(jail.join("usr/links/lib")).unwrap(), Path::new("usr/lib"));
     }
 }

@@ -121,14 +121,17 @@ fn resource(item: &str) -> Option<Resource> {
     })
 }
 
-/// Whether the kernel has taken it. Both at once: a soft limit may rise only as far as the hard one.
+/// Whether the kernel has taken it. Both at once: a soft limit may rise only as far as the hard one. Where that may not
+/// rise, the soft one rises to it.
 fn apply(item: &str, limit: Limit) -> bool {
-    let Some((resource, (soft, hard))) = resource(item).zip(resource(item).and_then(|of| getrlimit(of).ok()))
-    else {
-        return false;
-    };
-    let (soft, hard) = merged(limit, soft, hard);
-    setrlimit(resource, soft, hard).is_ok()
+    let Some(resource) = resource(item) else { return false };
+    let Ok((soft, hard)) = getrlimit(resource) else { return false };
+    let wanted = merged(limit, soft, hard);
+    if setrlimit(resource, wanted.0, wanted.1).is_ok() {
+        return true;
+    }
+    let _ = setrlimit(resource, wanted.0.min(hard), hard);
+    false
 }
 
 /// The wanted limits, over those of now. A hard limit wins over a soft one that is above it.
