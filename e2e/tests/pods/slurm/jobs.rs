@@ -44,6 +44,19 @@ async fn a_step_has_a_terminal(site: &Site) -> Result<()> {
     Ok(())
 }
 
+/// From the login node on, with a key of the user's own; what is seen there is the jail again.
+async fn a_worker_can_be_reached_over_ssh(site: &Site) -> Result<()> {
+    site.in_jail("echo only here > /opt/only-in-the-jail").await?;
+    let script = r#"
+        set -eu
+        [ -e .ssh/own ] || ssh-keygen -q -t ed25519 -N '' -f .ssh/own
+        grep -qxFf .ssh/own.pub .ssh/authorized_keys || cat .ssh/own.pub >> .ssh/authorized_keys
+        ssh -i .ssh/own -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR -o BatchMode=yes \
+          worker-1.demo-nodeset-svc 'hostname; id -un; cat /opt/only-in-the-jail'"#;
+    assert_eq!(site.ssh.run(script).await?, "worker-1\nalice\nonly here\n");
+    Ok(())
+}
+
 /// Container tools need user namespaces, which the kernel denies to processes in a chroot.
 async fn a_job_may_make_user_namespaces(site: &Site) -> Result<()> {
     let said = site.ssh.run("srun --quiet unshare --user --map-root-user --mount --pid --fork --mount-proc sh -c 'id -u; echo $$'").await?;
@@ -132,6 +145,7 @@ in_shape!(
         a_batch_job_writes_into_the_jail,
         a_step_has_a_terminal,
         a_job_may_make_user_namespaces,
+        a_worker_can_be_reached_over_ssh,
         accounting_has_a_job,
         rest_answers_to_a_signed_token,
         slurm_in_the_jail_is_that_of_the_image,
@@ -146,6 +160,7 @@ in_shape!(
         a_batch_job_writes_into_the_jail,
         a_step_has_a_terminal,
         a_job_may_make_user_namespaces,
+        a_worker_can_be_reached_over_ssh,
         accounting_has_a_job,
     ]
 );
