@@ -91,13 +91,12 @@ impl Daemon {
 
     /// The next line that has this in it.
     fn line(&self, part: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let (deadline, mut seen) = (Instant::now() + PATIENCE, Vec::new());
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let line = self.lines.recv_timeout(left);
-            let line = line.unwrap_or_else(|error| panic!("{error} while waiting for a line with `{part}`"));
-            if line.contains(part) {
-                return line;
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) if line.contains(part) => return line,
+                Ok(line) => seen.push(line),
+                Err(error) => panic!("no line with `{part}`: {error}; there were {seen:#?}"),
             }
         }
     }

@@ -72,6 +72,7 @@ pub fn run(args: Args) -> Result<()> {
         pid_file,
         first: Pid::from_raw(first),
         asked: None,
+        waiting: Vec::new(),
         last: None,
     };
     let mut failures = Failures::default();
@@ -147,6 +148,8 @@ struct Life {
     first: Pid,
     /// The signal by which we were told to end.
     asked: Option<Signal>,
+    /// Signals for which nobody was there yet.
+    waiting: Vec<Signal>,
     /// How the last process of the daemon ended.
     last: Option<String>,
 }
@@ -172,7 +175,9 @@ fn watch(signals: &SignalFd, log: &File, life: &mut Life, failures: &mut Failure
         if children == Children::None || unseen == LOOKS {
             return Ok(());
         }
-        let patience = if unseen == 0 { PollTimeout::NONE } else { PollTimeout::from(LOOK) };
+        life.deliver();
+        let settled = unseen == 0 && life.waiting.is_empty();
+        let patience = if settled { PollTimeout::NONE } else { PollTimeout::from(LOOK) };
         let mut ready =
             [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(log.as_fd(), PollFlags::POLLIN)];
         match poll(&mut ready, patience) {
@@ -187,10 +192,27 @@ impl Life {
         if matches!(signal, Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT) {
             self.asked = Some(signal);
         }
+        if !self.waiting.contains(&signal) {
+            self.waiting.push(signal);
+        }
+        self.deliver();
+    }
+
+    /// In the middle of a start or a reconfigure there may be nobody to hear a signal; it is kept for the next look.
+    fn deliver(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
         let written = fs::read_to_string(&self.pid_file).ok().and_then(|text| text.trim().parse().ok());
-        for pid in self.family.to_signal(written) {
-            say(&format!("{signal} to {} {pid}", self.family.name()));
-            let _ = kill(pid, signal);
+        let daemons = self.family.to_signal(written);
+        if daemons.is_empty() {
+            return;
+        }
+        for signal in self.waiting.drain(..) {
+            for pid in &daemons {
+                say(&format!("{signal} to {} {pid}", self.family.name()));
+                let _ = kill(*pid, signal);
+            }
         }
     }
 

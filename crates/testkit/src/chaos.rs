@@ -198,6 +198,8 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<An
         Some(Fault::Cut) => return Err(anyhow!("cut")),
         Some(Fault::CutAfter(bytes)) => limit = Some(bytes),
         Some(Fault::Answer(code, body)) => {
+            // Read to its end, or the connection is closed after the answer and whoever uses it again is cut off.
+            request.into_body().collect().await?;
             let body = Full::from(serde_json::to_vec(&body)?).map_err(|never| match never {}).boxed_unsync();
             return Ok(Response::builder()
                 .status(code)

@@ -62,7 +62,17 @@ fn find(program: &Path) -> Option<PathBuf> {
 
 fn is_below_us(pid: i32) -> bool {
     let own = std::process::id().cast_signed();
-    std::iter::successors(Some(pid), |pid| stat(*pid)?.parent).any(|ancestor| ancestor == own)
+    let mut ancestor = pid;
+    loop {
+        match stat(ancestor).map(|found| found.parent) {
+            Some(Some(parent)) if parent == own => return true,
+            Some(Some(parent)) => ancestor = parent,
+            Some(None) => return false,
+            None if ancestor == pid => return false,
+            // It has ended since, as whoever starts a daemon does, and its children have another parent now.
+            None => ancestor = pid,
+        }
+    }
 }
 
 struct Stat {
