@@ -27,8 +27,10 @@ for type in rsa ecdsa ed25519; do
 done
 make demo-sshd-keys "${keys[@]}"
 
-# One password in two files: whoever removes one of these secrets removes both.
-password=$(head -c 24 /dev/urandom | base64 | tr '+/' '-_')
+# One password in two secrets: what the first has goes into the second, also if an earlier run ended between them.
+head -c 24 /dev/urandom | base64 | tr '+/' '-_' | tr -d '\n' > "$work/password"
+make mariadb-password --from-file="$work/password"
+password=$(kubectl --namespace "$namespace" get secret mariadb-password -o 'jsonpath={.data.password}' | base64 --decode)
 cat > "$work/slurmdbd.conf" <<C
 AuthType=auth/munge
 SlurmUser=root
@@ -46,5 +48,4 @@ AuthAltTypes=auth/jwt
 AuthAltParameters=jwt_key=/var/spool/slurmdbd/jwt_hs256.key
 DebugLevel=info
 C
-make mariadb-password --from-literal="password=$password"
 make demo-slurmdbd-configs --from-file="$work/slurmdbd.conf"

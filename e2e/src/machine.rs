@@ -21,7 +21,8 @@ const FOLDERS: [&str; 9] = [
     "/var/log",
     "/tmp/hostpath_pv",
 ];
-const SETTINGS: [&str; 5] = [
+const SETTINGS: [&str; 6] = [
+    "/proc/sys/vm/max_map_count",
     "/proc/sys/vm/overcommit_memory",
     "/proc/sys/kernel/panic",
     "/proc/sys/kernel/panic_on_oops",

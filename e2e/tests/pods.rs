@@ -2,6 +2,8 @@
 
 #[path = "pods/machine.rs"]
 mod machine;
+#[path = "pods/programs.rs"]
+mod programs;
 #[path = "pods/slurm.rs"]
 mod slurm;
 #[path = "pods/volumes.rs"]

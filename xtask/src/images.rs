@@ -16,6 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use tempfile::TempDir;
 use testkit::cache::{Cache, Part, SlurmVersion};
 use testkit::images::{IMAGES, Image, Ours, REGISTRY, VERSION, slurm_tag};
 use testkit::oci::{Blob, Config, Layout};
@@ -60,25 +61,26 @@ enum Content {
 
 /// Our files, ready to be packed.
 struct Built {
+    /// Of this run alone: another command may build at the same time.
+    folder: TempDir,
     stages: HashMap<&'static str, PathBuf>,
     names: Vec<String>,
 }
 
 fn build(cache: &Cache) -> Result<Built> {
     let programs = programs::build()?;
-    let folder = target().join("images/stage");
-    if folder.exists() {
-        fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))?;
-    }
+    let images = target().join("images");
+    fs::create_dir_all(&images).with_context(|| format!("make {}", images.display()))?;
+    let folder = tempfile::Builder::new().prefix("stage").tempdir_in(images)?;
     let mut stages = HashMap::new();
     for ours in Ours::ALL.into_iter().filter(|ours| *ours != Ours::Nothing) {
-        let root = folder.join(ours.name());
+        let root = folder.path().join(ours.name());
         stage::make(ours, &programs, &root)
             .with_context(|| format!("gather the files of {}", ours.name()))?;
         stages.insert(ours.name(), root);
     }
     let names = references(cache)?.into_iter().map(|(_, _, name)| name).collect();
-    Ok(Built { stages, names })
+    Ok(Built { folder, stages, names })
 }
 
 /// Every image with its full name, for each release of Slurm that it is made for.
@@ -98,16 +100,17 @@ fn references(cache: &Cache) -> Result<Vec<(&'static Image, SlurmVersion, String
 
 impl Built {
     fn for_nodes(&self, cache: &Cache) -> Result<PathBuf> {
-        let archive = target().join("images/for-nodes.tar");
-        self.write(cache, &archive, Content::OnlyOurs)?;
+        let (archive, unfinished) =
+            (target().join("images/for-nodes.tar"), self.folder.path().join("for-nodes.tar"));
+        self.write(cache, &unfinished, Content::OnlyOurs)?;
+        fs::rename(unfinished, &archive)?;
         Ok(archive)
     }
 
     fn write(&self, cache: &Cache, archive: &Path, content: Content) -> Result<()> {
         let images = cache.part(Part::Images)?;
         let debian = DebianLayers::read(&images)?;
-        let work = tempfile::Builder::new().prefix("layout").tempdir_in(target().join("images"))?;
-        let mut layout = Layout::new(work.path().join("layout"))?;
+        let mut layout = Layout::new(self.folder.path().join("layout"))?;
         let mut ours: HashMap<&str, Blob> = HashMap::new();
         for (name, root) in &self.stages {
             ours.insert(name, layout.layer(root)?);

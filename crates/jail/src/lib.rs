@@ -13,6 +13,8 @@ pub const UPPER: &str = "/mnt/jail.upper";
 pub const POPULATED: &str = "etc/soperator-jail-populated";
 /// In the jail: there as long as a copy is under way, or after one was killed.
 pub const POPULATING: &str = ".slipway-populating";
+/// In the jail: locked by whoever makes something in it that others might make too. It stays.
+pub const LOCK: &str = ".slipway-lock";
 /// In jails of old releases of Soperator: what [`POPULATED`] is now.
 pub const LEGACY_POPULATED: &str = ".populated";
 

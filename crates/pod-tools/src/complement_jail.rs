@@ -64,9 +64,9 @@ pub fn run(args: Args) -> Result<()> {
         match fs::symlink_metadata(source) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error).with_context(|| format!("look at {}", source.display())),
-            Ok(found) if found.is_symlink() => same_link(&root, source, target)?,
-            Ok(found) => {
-                let kind = if found.is_dir() { Kind::Folder } else { Kind::File };
+            Ok(found) if found.is_symlink() && same_link(&root, source, target)? => (),
+            Ok(_) => {
+                let kind = if source.is_dir() { Kind::Folder } else { Kind::File };
                 let at = target_in(&root, target, kind)?;
                 bind(source, &at)
                     .with_context(|| format!("bind {} into the jail {}", source.display(), jail.display()))?;
@@ -76,8 +76,9 @@ pub fn run(args: Args) -> Result<()> {
     }
     if worker {
         let outputs = target_in(&root, inside(Path::new(OUTPUTS)), Kind::Folder)?;
-        // Jobs of all users write there; a volume that forbids it keeps its own mode.
-        let _ = fs::set_permissions(path_of(&outputs), fs::Permissions::from_mode(0o777));
+        // Jobs of all users write there, and rename nothing that is not theirs: volumes are mounted on it. A volume that
+        // forbids it keeps its own mode.
+        let _ = fs::set_permissions(path_of(&outputs), fs::Permissions::from_mode(0o1777));
     }
     say(&format!("{count} mounts in the jail {}", jail.display()));
     Ok(())
@@ -130,8 +131,12 @@ fn target_in(root: &File, target: &Path, kind: Kind) -> Result<OwnedFd> {
         path.push(component);
         parent = match open_in(root, &path) {
             Err(Errno::ENOENT) => {
-                let kind = if path == target { kind } else { Kind::Folder };
-                make(&parent, component, kind).with_context(|| failed("make"))?;
+                // Another pod that starts at the same time may make the same, and mount on it.
+                let _lock = lock(root).with_context(|| failed("make"))?;
+                if matches!(open_in(root, &path), Err(Errno::ENOENT)) {
+                    let kind = if path == target { kind } else { Kind::Folder };
+                    make(&parent, component, kind).with_context(|| failed("make"))?;
+                }
                 open_in(root, &path)
             }
             opened => opened,
@@ -149,20 +154,25 @@ fn open_in(root: &File, path: &Path) -> nix::Result<OwnedFd> {
     openat2(root, path, how)
 }
 
-/// Another pod that starts at the same time may make the same.
+fn lock(root: &File) -> Result<File> {
+    let flags = OFlag::O_CREAT | OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file: File = openat(root, jail::LOCK, flags, Mode::from_bits_truncate(0o600))?.into();
+    file.lock()?;
+    Ok(file)
+}
+
 fn make(parent: &OwnedFd, name: &OsStr, kind: Kind) -> nix::Result<()> {
     // A link that leads nowhere: a jail made for a machine with another way to its resolv.conf.
     if readlinkat(parent, name).is_ok() {
         unlinkat(parent, name, UnlinkatFlags::NoRemoveDir)?;
     }
-    let made = match kind {
+    match kind {
         Kind::Folder => mkdirat(parent, name, Mode::from_bits_truncate(0o755)),
         Kind::File => {
             let flags = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_WRONLY | OFlag::O_CLOEXEC;
             openat(parent, name, flags, Mode::from_bits_truncate(0o644)).map(|_| ())
         }
-    };
-    made.or_else(|error| if error == Errno::EEXIST { Ok(()) } else { Err(error) })
+    }
 }
 
 /// A name for what is open, wherever it lies.
@@ -174,13 +184,16 @@ fn bind(source: &Path, at: &OwnedFd) -> nix::Result<()> {
     mount(Some(source), &path_of(at), None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
 }
 
-/// A link cannot be mounted on; the jail gets the same one if it has nothing there.
-fn same_link(root: &File, source: &Path, target: &Path) -> Result<()> {
-    let link = || -> Result<()> {
+/// Whether the jail has the link that the pod has: it gets it if it has nothing there. Something else there has to be
+/// covered by what the link leads to.
+fn same_link(root: &File, source: &Path, target: &Path) -> Result<bool> {
+    let link = || -> Result<bool> {
         let name = target.file_name().context("a link without a name")?;
         let parent = target_in(root, target.parent().unwrap_or(Path::new("")), Kind::Folder)?;
-        match symlinkat(&fs::read_link(source)?, &parent, name) {
-            Ok(()) | Err(Errno::EEXIST) => Ok(()),
+        let wanted = fs::read_link(source)?;
+        match symlinkat(&wanted, &parent, name) {
+            Ok(()) => Ok(true),
+            Err(Errno::EEXIST) => Ok(readlinkat(&parent, name).is_ok_and(|found| found == *wanted)),
             Err(error) => Err(error.into()),
         }
     };
@@ -258,7 +271,23 @@ mod tests {
         target_in(&root, Path::new("opt/soperator-outputs"), Kind::Folder).unwrap();
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "something was made outside");
         assert!(jail.join("opt/soperator-outputs").is_dir());
-        same_link(&root, &jail.join("lib"), Path::new("usr/links/lib")).unwrap();
-        assert_eq!(fs::read_link(jail.join("usr/links/lib")).unwrap(), Path::new("usr/lib"));
+    }
+
+    #[test]
+    fn a_link_is_the_same_or_has_to_be_covered() {
+        let base = tempfile::tempdir().unwrap();
+        let (jail, source) = (base.path().join("jail"), base.path().join("slurm"));
+        fs::create_dir(&jail).unwrap();
+        std::os::unix::fs::symlink("x86_64-linux-gnu/slurm-wlm", &source).unwrap();
+        let root = File::open(&jail).unwrap();
+        let is_same = || same_link(&root, &source, Path::new("usr/lib/slurm")).unwrap();
+        assert!(is_same() && is_same(), "made, and then found");
+        let target = jail.join("usr/lib/slurm");
+        fs::remove_file(&target).unwrap();
+        std::os::unix::fs::symlink("elsewhere", &target).unwrap();
+        assert!(!is_same(), "a link to plugins of another release");
+        fs::remove_file(&target).unwrap();
+        fs::create_dir(&target).unwrap();
+        assert!(!is_same(), "a folder of plugins of another release");
     }
 }

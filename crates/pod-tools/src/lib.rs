@@ -8,6 +8,7 @@ pub mod docker_proxy;
 mod host;
 mod hostlist;
 mod mounts;
+mod patience;
 pub mod populate_jail;
 pub mod run;
 mod say;

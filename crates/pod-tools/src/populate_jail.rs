@@ -5,16 +5,18 @@
 
 mod copy;
 
-use std::fs::{self, File};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use jail::{POPULATED, POPULATING, State};
+use anyhow::{Context, Result, bail, ensure};
+use jail::{LOCK, POPULATED, POPULATING, State};
 
 use crate::mounts::mount_points;
+use crate::patience::until;
 use crate::say::say;
 use copy::Copy;
 
@@ -26,6 +28,10 @@ const EMPTY: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
 const EMPTY_OF_THE_IMAGE: [&str; 1] = ["mnt"];
 /// What `OVERWRITE=1` leaves alone.
 const KEPT: [&str; 2] = ["home", "lost+found"];
+/// What the mark of a copy says that makes the jail anew.
+const AFRESH: &str = "afresh";
+/// A pod that was told to end goes on for its grace period, and its successor is there before.
+const PREDECESSOR: Duration = Duration::from_secs(600);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -47,8 +53,14 @@ pub fn run(args: Args) -> Result<()> {
         "0" | "" => false,
         other => bail!("OVERWRITE is `{other}`: use 1 to make the jail anew, 0 to keep one that is there"),
     };
-    match decide(State::of(&jail), overwrite) {
-        Decision::Keep => say("the jail is already populated"),
+    if decide(&jail, overwrite) == Decision::Keep {
+        say("the jail is already populated");
+        return Ok(());
+    }
+    let _lock = lock(&jail)?;
+    // Whoever had the lock may have done it all.
+    match decide(&jail, overwrite) {
+        Decision::Keep => say("the jail has been populated meanwhile"),
         Decision::Mark => {
             mark(&jail)?;
             say("the jail was populated by an older release: marked");
@@ -56,6 +68,20 @@ pub fn run(args: Args) -> Result<()> {
         Decision::Fill { afresh } => fill(&jail, &snapshot, afresh)?,
     }
     Ok(())
+}
+
+/// Two copies at once would take each other's half files for whole ones.
+fn lock(jail: &Path) -> Result<File> {
+    let path = jail.join(LOCK);
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = file.with_context(|| format!("open {}: can this pod write to the jail?", path.display()))?;
+    until(PREDECESSOR, "look for another populate-jail pod", || match file.try_lock() {
+        Ok(()) => Ok(Ok(())),
+        Err(TryLockError::WouldBlock) => Ok(Err("another copy into the jail is under way".to_owned())),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("lock {}", path.display())),
+    })?;
+    Ok(file)
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -69,39 +95,62 @@ enum Decision {
     },
 }
 
-fn decide(state: State, overwrite: bool) -> Decision {
-    match (state, overwrite) {
+fn decide(jail: &Path, overwrite: bool) -> Decision {
+    match (State::of(jail), overwrite) {
         (_, true) => Decision::Fill { afresh: true },
         (State::Populated, false) => Decision::Keep,
         (State::Legacy, false) => Decision::Mark,
-        (State::Empty | State::Unfinished, false) => Decision::Fill { afresh: false },
+        (State::Empty, false) => Decision::Fill { afresh: false },
+        // What was begun is finished: half of the old content must not stay among the new.
+        (State::Unfinished, false) => {
+            let begun = fs::read_to_string(jail.join(POPULATING)).unwrap_or_default();
+            Decision::Fill { afresh: begun.trim() == AFRESH }
+        }
     }
 }
 
 fn fill(jail: &Path, snapshot: &Path, afresh: bool) -> Result<()> {
     let started = Instant::now();
-    let populating = jail.join(POPULATING);
-    File::create(&populating)
-        .and_then(|file| file.sync_all())
-        .with_context(|| format!("write {}: can this pod write to the jail?", populating.display()))?;
-    let Source { root: source, skip, empty } = Source::choose(snapshot);
+    let mounts = mount_points()?;
+    let Source { root: source, skip, empty } = Source::choose(snapshot, &mounts)?;
+    begin(jail, afresh)?;
     say(&format!("populating {} from {}", jail.display(), source.display()));
-    let skip = skip.iter().map(|path| source.join(path)).collect();
+    let kept = KEPT.iter().filter(|name| afresh && jail.join(name).symlink_metadata().is_ok());
+    let skip = skip.iter().chain(kept).map(|path| source.join(path)).collect();
     let empty = EMPTY.iter().chain(empty).map(|name| source.join(name));
-    let mut copy = Copy::new(skip, mount_points()?.into_iter().chain(empty).collect());
+    let mut copy = Copy::new(skip, mounts.into_iter().chain(empty).collect());
     copy.tree(&source, jail)?;
     if afresh {
-        let keep: Vec<_> = KEPT.iter().chain([&POPULATING, &POPULATED]).map(|name| jail.join(name)).collect();
-        copy.remove_others(&source, jail, &keep)?;
+        let keep = KEPT.iter().chain([&POPULATING, &POPULATED, &LOCK]);
+        copy.remove_others(&source, jail, &keep.map(|name| jail.join(name)).collect::<Vec<_>>())?;
     }
     // sshd takes no other for a ChrootDirectory, and provisioners make volumes for everybody.
     fs::set_permissions(jail, fs::Permissions::from_mode(0o755)).context("chmod 755 of the jail")?;
     chown(jail, Some(0), Some(0)).context("chown of the jail to root")?;
     root_key(jail)?;
     mark(jail)?;
+    let populating = jail.join(POPULATING);
     fs::remove_file(&populating).with_context(|| format!("remove {}", populating.display()))?;
     say(&format!("populated in {:.1} s: {copy}", started.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// From here on it is no jail, for us and for programs that know the older mark only.
+fn begin(jail: &Path, afresh: bool) -> Result<()> {
+    let populating = jail.join(POPULATING);
+    let write = || {
+        let mut file = File::create(&populating)?;
+        file.write_all(if afresh { AFRESH.as_bytes() } else { b"" })?;
+        file.sync_all()
+    };
+    write().with_context(|| format!("write {}", populating.display()))?;
+    let populated = jail.join(POPULATED);
+    match fs::remove_file(&populated) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", populated.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Where the content comes from.
@@ -114,35 +163,50 @@ struct Source {
 }
 
 impl Source {
-    fn choose(snapshot: &Path) -> Self {
+    fn choose(snapshot: &Path, mounts: &[PathBuf]) -> Result<Self> {
         if snapshot.join("etc").is_dir() && snapshot.join("usr").is_dir() {
-            Self { root: snapshot.to_owned(), skip: &[], empty: &[] }
-        } else {
-            Self { root: PathBuf::from("/"), skip: &NOT_THE_JAIL, empty: &EMPTY_OF_THE_IMAGE }
+            return Ok(Self { root: snapshot.to_owned(), skip: &[], empty: &[] });
         }
+        // Whoever mounts a volume wants it, and would find the image's own content in the jail for good.
+        let is_used = fs::read_dir(snapshot).is_ok_and(|mut entries| entries.next().is_some());
+        ensure!(
+            !is_used && !mounts.iter().any(|point| point == snapshot),
+            "{} is no root file system, without etc and usr: mount one there, or nothing for this image's own",
+            snapshot.display()
+        );
+        Ok(Self { root: PathBuf::from("/"), skip: &NOT_THE_JAIL, empty: &EMPTY_OF_THE_IMAGE })
     }
 }
 
-/// Root's key for ssh between login and worker pods, made once per jail.
+/// Root's key for ssh between login and worker pods, made once per jail; sshd accepts what is in the jail.
 fn root_key(jail: &Path) -> Result<()> {
-    let key = jail.join("root/.ssh/id_ecdsa");
+    let folder = jail.join("root/.ssh");
+    let key = folder.join("id_ecdsa");
     if key.exists() {
         return Ok(());
     }
-    let folder = jail.join("root/.ssh");
     fs::create_dir_all(&folder)?;
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
+    // Beside its name, which it gets last: a killed run leaves nothing that looks like a key.
+    let work = folder.join(".slipway-key");
+    if work.exists() {
+        fs::remove_dir_all(&work)?;
+    }
+    fs::create_dir(&work)?;
+    let made = work.join("id_ecdsa");
     let status = Command::new("ssh-keygen")
         .args(["-q", "-t", "ecdsa", "-N", "", "-C", "root@jail", "-f"])
-        .arg(&key)
-        .status();
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => bail!("ssh-keygen for root of the jail: {status}"),
-        Err(error) => {
-            Err(error).context("start ssh-keygen: install openssh-client in the populate-jail image")
-        }
-    }
+        .arg(&made)
+        .status()
+        .context("start ssh-keygen: install openssh-client in the populate-jail image")?;
+    ensure!(status.success(), "ssh-keygen for root of the jail: {status}");
+    let public = fs::read_to_string(made.with_extension("pub")).context("read root's public key")?;
+    let mut authorized =
+        File::options().create(true).append(true).mode(0o600).open(folder.join("authorized_keys"))?;
+    authorized.write_all(public.as_bytes()).context("let root's key in")?;
+    fs::rename(made.with_extension("pub"), key.with_extension("pub"))?;
+    fs::rename(&made, &key)?;
+    fs::remove_dir(&work).context("remove where root's key was made")
 }
 
 fn mark(jail: &Path) -> Result<()> {
@@ -236,8 +300,80 @@ mod tests {
     #[test]
     fn an_image_without_a_snapshot_is_its_own_source() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Source::choose(folder.path()).root, Path::new("/"));
+        let choose = |path: &Path| Source::choose(path, &mount_points().unwrap());
+        assert_eq!(choose(folder.path()).unwrap().root, Path::new("/"));
+        assert_eq!(choose(Path::new("/nonexistent")).unwrap().root, Path::new("/"));
         let snapshot = snapshot();
-        assert_eq!(Source::choose(snapshot.path()).root, snapshot.path());
+        assert_eq!(choose(snapshot.path()).unwrap().root, snapshot.path());
+    }
+
+    #[test]
+    fn a_volume_that_is_no_root_is_refused_before_anything_is_done() {
+        let (jail, volume) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir_all(volume.path().join("one-level-down/etc")).unwrap();
+        let error = populate(jail.path(), volume.path(), "0").unwrap_err().to_string();
+        assert!(error.contains("is no root file system"), "{error}");
+        assert_eq!(State::of(jail.path()), State::Empty);
+        assert!(
+            Source::choose(Path::new("/proc"), &mount_points().unwrap()).is_err(),
+            "a mount counts as used"
+        );
+    }
+
+    #[test]
+    fn homes_are_kept_whatever_the_source_has_there() {
+        let (jail, snapshot) = (tempfile::tempdir().unwrap(), snapshot());
+        populate(jail.path(), snapshot.path(), "0").unwrap();
+        fs::create_dir_all(jail.path().join("home/alice")).unwrap();
+        fs::write(jail.path().join("home/alice/thesis"), "new").unwrap();
+        // An earlier snapshot of the same jail.
+        fs::create_dir_all(snapshot.path().join("home/alice")).unwrap();
+        fs::write(snapshot.path().join("home/alice/thesis"), "old").unwrap();
+        populate(jail.path(), snapshot.path(), "1").unwrap();
+        // An image of a distribution that has it elsewhere.
+        fs::remove_dir_all(snapshot.path().join("home")).unwrap();
+        std::os::unix::fs::symlink("var/home", snapshot.path().join("home")).unwrap();
+        populate(jail.path(), snapshot.path(), "1").unwrap();
+        assert_eq!(fs::read_to_string(jail.path().join("home/alice/thesis")).unwrap(), "new");
+    }
+
+    #[test]
+    fn an_overwrite_that_was_killed_is_finished_as_one() {
+        let (jail, snapshot) = (tempfile::tempdir().unwrap(), snapshot());
+        populate(jail.path(), snapshot.path(), "0").unwrap();
+        fs::write(jail.path().join("usr/bin/old-tool"), "").unwrap();
+        begin(jail.path(), true).unwrap();
+        assert!(!jail.path().join(POPULATED).exists(), "others look for this mark only");
+        populate(jail.path(), snapshot.path(), "0").unwrap();
+        assert!(!jail.path().join("usr/bin/old-tool").exists());
+        assert_eq!(State::of(jail.path()), State::Populated);
+    }
+
+    #[test]
+    fn a_second_copy_waits_for_the_first() {
+        let (jail, snapshot) = (tempfile::tempdir().unwrap(), snapshot());
+        let first = lock(jail.path()).unwrap();
+        begin(jail.path(), false).unwrap();
+        let (to, from) = (jail.path().to_owned(), snapshot.path().to_owned());
+        let second = std::thread::spawn(move || populate(&to, &from, "0"));
+        let tool = jail.path().join("usr/bin/tool");
+        // The first ends well, and has another content than the second would bring.
+        fs::create_dir_all(tool.parent().unwrap()).unwrap();
+        fs::write(&tool, "of the first").unwrap();
+        mark(jail.path()).unwrap();
+        fs::remove_file(jail.path().join(POPULATING)).unwrap();
+        drop(first);
+        second.join().unwrap().unwrap();
+        assert_eq!(fs::read_to_string(tool).unwrap(), "of the first");
+    }
+
+    #[test]
+    fn root_can_use_its_key() {
+        let (jail, snapshot) = (tempfile::tempdir().unwrap(), snapshot());
+        populate(jail.path(), snapshot.path(), "0").unwrap();
+        let read = |name: &str| fs::read_to_string(jail.path().join("root/.ssh").join(name)).unwrap();
+        assert_eq!(read("authorized_keys"), read("id_ecdsa.pub"));
+        assert!(read("id_ecdsa").starts_with("-----BEGIN"));
+        assert_eq!(fs::read_dir(jail.path().join("root/.ssh")).unwrap().count(), 3);
     }
 }

@@ -1,17 +1,13 @@
 //! `slipway-node wait-jail`: returns when the jail is whole. Pods that mount it are started beside the job that
 //! fills it, and must not take half a copy for a root file system.
 
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use jail::State;
 
-use crate::say::say;
-
-/// Often enough that nobody notices the wait, rare enough for a network file system.
-const LOOK: Duration = Duration::from_millis(200);
-const SAY: Duration = Duration::from_secs(30);
+use crate::patience::until;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -25,36 +21,13 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<()> {
     let Args { jail, timeout } = args;
-    let started = Instant::now();
-    let mut next_word = Duration::ZERO;
-    loop {
-        let state = State::of(&jail);
-        let waited = started.elapsed();
-        if state.is_usable() {
-            return Ok(());
-        }
-        if waited >= Duration::from_secs(timeout) {
-            bail!("{} after {timeout} s: look at the populate-jail job", wait_for(&jail, state));
-        }
-        if waited >= next_word {
-            say(&format!("waiting for the jail since {} s: {}", waited.as_secs(), wait_for(&jail, state)));
-            next_word = waited + SAY;
-        }
-        pause();
-    }
-}
-
-fn wait_for(jail: &Path, state: State) -> String {
-    match state {
-        State::Empty => format!("{} is not populated", jail.display()),
-        State::Unfinished => format!("the copy into {} is not complete", jail.display()),
-        State::Legacy | State::Populated => format!("{} is populated", jail.display()),
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "a shared file system tells nobody of a new file")]
-fn pause() {
-    std::thread::sleep(LOOK);
+    until(Duration::from_secs(timeout), "look at the populate-jail job", || {
+        Ok(match State::of(&jail) {
+            State::Populated | State::Legacy => Ok(()),
+            State::Empty => Err(format!("the jail {} is not populated", jail.display())),
+            State::Unfinished => Err(format!("the copy into the jail {} is not complete", jail.display())),
+        })
+    })
 }
 
 #[cfg(test)]

@@ -133,7 +133,8 @@ impl ByHand {
         let mut next_word = WORD;
         loop {
             let pods = self.api::<Pod>().list(&ListParams::default()).await?.items;
-            let waiting: Vec<_> = pods.iter().filter(|pod| !is_settled(pod)).collect();
+            let (failed, waiting): (Vec<_>, Vec<_>) =
+                pods.iter().filter(|pod| !is_settled(pod)).partition(|pod| phase(pod) == Some("Failed"));
             for pod in pods.iter().filter(|pod| is_settled(pod)) {
                 let name = pod.name_any();
                 if !known.contains(&name) {
@@ -147,7 +148,8 @@ impl ByHand {
             }
             let waited = started.elapsed();
             if waited >= READY {
-                bail!("pods are not Ready after {} s:\n{}", READY.as_secs(), self.explain(&waiting).await);
+                let pods = [failed, waiting].concat();
+                bail!("pods are not Ready after {} s:\n{}", READY.as_secs(), self.explain(&pods).await);
             }
             if waited >= next_word {
                 let names: Vec<_> = waiting.iter().map(|pod| describe(pod)).collect();
@@ -243,8 +245,13 @@ fn is_settled(pod: &Pod) -> bool {
     is_done(pod) || (is_pod_ready(pod) && pod.metadata.deletion_timestamp.is_none())
 }
 
+/// `Failed` is a pod that a Job has replaced by another.
+fn phase(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref()?.phase.as_deref()
+}
+
 fn is_done(pod: &Pod) -> bool {
-    pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Succeeded")
+    phase(pod) == Some("Succeeded")
 }
 
 /// `worker-0 (worker-init runs)`, or what its containers wait for.

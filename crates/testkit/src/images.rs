@@ -65,9 +65,9 @@ const fn slurm(name: &'static str, layers: &'static [Layer], entrypoint: &'stati
     Image { name, layers, ours: Ours::Slurm, entrypoint, cmd: &[], user: "" }
 }
 
-/// `slipway-node run` is the first process of slurmctld's container; others have tini, which reaps orphans.
+/// tini reaps orphans, and passes signals on to scripts that wait: a first process of its own would not hear them.
 pub const IMAGES: [Image; 11] = [
-    slurm("controller_slurmctld", SLURM, &["/opt/bin/slurm/slurmctld_entrypoint.sh"]),
+    slurm("controller_slurmctld", SLURM, &["/usr/bin/tini", "--", "/opt/bin/slurm/slurmctld_entrypoint.sh"]),
     slurm("controller_slurmdbd", SLURM, &["/usr/bin/tini", "--", "/opt/bin/slurm/slurmdbd_entrypoint.sh"]),
     slurm("slurmrestd", SLURM, &["/usr/bin/tini", "--", "/opt/bin/slurm/slurmrestd_entrypoint.sh"]),
     slurm("munge", SLURM, &["/usr/bin/tini", "--", "/opt/bin/slurm/munge_entrypoint.sh"]),
@@ -77,7 +77,7 @@ pub const IMAGES: [Image; 11] = [
         name: "populate_jail",
         layers: JAIL,
         ours: Ours::Populate,
-        entrypoint: &["/opt/bin/slurm/populate_jail_entrypoint.sh"],
+        entrypoint: &["/usr/bin/tini", "--", "/opt/bin/slurm/populate_jail_entrypoint.sh"],
         cmd: &[],
         user: "",
     },

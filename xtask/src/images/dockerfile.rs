@@ -322,7 +322,7 @@ fn a_dockerfile_that_makes_something_else_is_found() {
         ("slurm/sshd_entrypoint.sh", "slurm/munge_entrypoint.sh", "login_sshd: ENTRYPOINT"),
         // Debian's CMD would become the argument of the entrypoint that is taken away.
         (
-            "ENTRYPOINT [\"/opt/bin/slurm/slurmctld_entrypoint.sh\"]\n",
+            "ENTRYPOINT [\"/usr/bin/tini\", \"--\", \"/opt/bin/slurm/slurmctld_entrypoint.sh\"]\n",
             "",
             "controller_slurmctld: CMD [\"bash\"]",
         ),

@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::{self, File, FileTimes, Metadata};
+use std::fs::{self, DirBuilder, File, FileTimes, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, fchown, lchown, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, fchown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -106,9 +106,9 @@ impl Copy {
             Some(there) if there.is_dir() => (),
             Some(_) => {
                 fs::remove_file(target)?;
-                fs::create_dir(target)?;
+                closed_folder(target)?;
             }
-            None => fs::create_dir(target)?,
+            None => closed_folder(target)?,
         }
         if !self.empty.iter().any(|path| path == source) {
             self.tree(source, target)?;
@@ -138,7 +138,7 @@ impl Copy {
             return Ok(());
         }
         let unfinished = self.unfinished(target)?;
-        let mut file = File::create(&unfinished)?;
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(&unfinished)?;
         if !empty {
             self.bytes += io::copy(&mut File::open(source)?, &mut file)?;
         }
@@ -171,7 +171,8 @@ impl Copy {
             }
             let known = !self.skip.contains(&source) && fs::symlink_metadata(&source).is_ok();
             let folder = entry.file_type()?.is_dir();
-            if folder && (known || keep.iter().any(|kept| kept.starts_with(&target))) {
+            let below = || keep.iter().chain(&self.empty).any(|kept| kept.starts_with(&target));
+            if folder && (known || below()) {
                 self.remove_others(&source, &target, keep)?;
             } else if !known {
                 let removed = if folder { fs::remove_dir_all(&target) } else { fs::remove_file(&target) };
@@ -181,6 +182,11 @@ impl Copy {
         }
         Ok(())
     }
+}
+
+/// For nobody but us, until its content is there and its own mode with it.
+fn closed_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
 }
 
 /// Whether an earlier copy has already made this one.
@@ -221,7 +227,7 @@ fn is_copied(name: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+    use std::os::unix::fs::PermissionsExt;
     use std::time::{Duration, SystemTime};
 
     fn copy(from: &Path, to: &Path) -> Copy {
@@ -275,5 +281,17 @@ mod tests {
         copy.tree(from.path(), to.path()).unwrap();
         assert_eq!(fs::read_to_string(to.path().join("hosts")).unwrap(), "");
         assert_eq!(fs::read_dir(to.path().join("proc")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_volume_deep_inside_is_not_emptied() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let volume = to.path().join("data/set");
+        fs::create_dir_all(&volume).unwrap();
+        fs::write(volume.join("precious"), "").unwrap();
+        fs::write(to.path().join("data/other"), "").unwrap();
+        let mut copy = Copy::new(Vec::new(), vec![volume.clone()]);
+        copy.remove_others(from.path(), to.path(), &[]).unwrap();
+        assert!(volume.join("precious").exists() && !to.path().join("data/other").exists());
     }
 }

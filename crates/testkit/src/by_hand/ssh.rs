@@ -58,6 +58,8 @@ impl Ssh {
     /// `ssh` with its options; words of a command may follow.
     fn options(&self, command: &mut Command) {
         let known = self.key.private.with_file_name("known-hosts");
+        // Settings of whoever calls this are for other hosts.
+        command.args(["-F", "none"]);
         command.arg("-i").arg(&self.key.private).args(["-p", &self.address().port().to_string()]);
         for option in [
             "BatchMode=yes",

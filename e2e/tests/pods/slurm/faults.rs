@@ -37,20 +37,28 @@ fn killing_each_pod_in_turn_loses_nothing() -> Result<()> {
             assert_eq!(kept.with_context(|| format!("after {component}"))?, "kept\n");
         }
         kill(&site, "worker-0").await?;
-        eventually("worker-0 back in Slurm", SOON, async || {
-            let state =
-                site.controller(&["sinfo", "-h", "-N", "-n", "worker-0", "-p", "main", "-o", "%t"]).await?;
-            Ok((state.trim() == "idle").then_some(()))
-        })
-        .await?;
+        node_is(&site, "worker-0", "idle").await?;
         assert_eq!(site.ssh.run("srun --quiet -N2 cat /opt/kept").await?, "kept\nkept\n");
         queue_has(&site, &running, "RUNNING").await?;
         rest(&site, "nodes/").await.map(|code| assert_eq!(code, "200"))?;
 
+        // The worker under the job itself: Slurm puts the job back into the queue, to start again two minutes later.
+        kill(&site, "worker-1").await?;
+        queue_has(&site, &running, "PENDING").await?;
+        let job = site.controller(&["scontrol", "show", "job", &running]).await?;
+        assert!(job.contains("Restarts=1"), "{job}");
         site.controller(&["scancel", &held, &running]).await?;
         recorded(&site, &running, "CANCELLED").await?;
         site.slurm.workers_idle().await
     })
+}
+
+async fn node_is(site: &Site, node: &str, state: &str) -> Result<()> {
+    eventually(&format!("{node} {state} in Slurm"), SOON, async || {
+        let found = site.controller(&["sinfo", "-h", "-N", "-n", node, "-p", "main", "-o", "%t"]).await?;
+        Ok((found.trim() == state).then_some(()))
+    })
+    .await
 }
 
 async fn submit(site: &Site, arguments: &str) -> Result<String> {

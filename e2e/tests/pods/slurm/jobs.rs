@@ -46,13 +46,13 @@ async fn a_step_has_a_terminal(site: &Site) -> Result<()> {
 
 /// From the login node on, with a key of the user's own; what is seen there is the jail again.
 async fn a_worker_can_be_reached_over_ssh(site: &Site) -> Result<()> {
-    site.in_jail("echo only here > /opt/only-in-the-jail").await?;
+    site.in_jail("echo only here > /opt/seen-over-ssh").await?;
     let script = r#"
         set -eu
         [ -e .ssh/own ] || ssh-keygen -q -t ed25519 -N '' -f .ssh/own
         grep -qxFf .ssh/own.pub .ssh/authorized_keys || cat .ssh/own.pub >> .ssh/authorized_keys
         ssh -i .ssh/own -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR -o BatchMode=yes \
-          worker-1.demo-nodeset-svc 'hostname; id -un; cat /opt/only-in-the-jail'"#;
+          worker-1.demo-nodeset-svc 'hostname; id -un; cat /opt/seen-over-ssh'"#;
     assert_eq!(site.ssh.run(script).await?, "worker-1\nalice\nonly here\n");
     Ok(())
 }

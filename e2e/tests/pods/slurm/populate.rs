@@ -12,7 +12,7 @@ use testkit::process::eventually;
 const SCRIPT: &str = r#"
 set -eux
 slipway-node populate-jail & copy=$!
-until [ -e /mnt/jail/usr/bin ]; do :; done
+until [ -e /mnt/jail/usr/bin ]; do kill -0 $copy; done
 kill -KILL $copy
 wait $copy || true
 [ ! -e /mnt/jail/etc/soperator-jail-populated ]

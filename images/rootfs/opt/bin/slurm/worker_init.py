@@ -3,4 +3,5 @@
 import os
 import sys
 
-os.execv("/opt/bin/slurm/worker_init_entrypoint.sh", ["worker_init", *sys.argv[1:]])
+# As a container's first process the script would not hear the signal to stop.
+os.execv("/usr/bin/tini", ["tini", "--", "/opt/bin/slurm/worker_init_entrypoint.sh", *sys.argv[1:]])
