@@ -18,6 +18,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{Mode, mkdirat};
 use nix::unistd::{UnlinkatFlags, symlinkat, unlinkat};
 
+use crate::jail_lock;
 use crate::mounts::{below, mount_points};
 use crate::say::say;
 
@@ -132,7 +133,7 @@ fn target_in(root: &File, target: &Path, kind: Kind) -> Result<OwnedFd> {
         parent = match open_in(root, &path) {
             Err(Errno::ENOENT) => {
                 // Another pod that starts at the same time may make the same, and mount on it.
-                let _lock = lock(root).with_context(|| failed("make"))?;
+                let _lock = jail_lock::take(&path_of(root)).with_context(|| failed("make"))?;
                 if matches!(open_in(root, &path), Err(Errno::ENOENT)) {
                     let kind = if path == target { kind } else { Kind::Folder };
                     make(&parent, component, kind).with_context(|| failed("make"))?;
@@ -154,13 +155,6 @@ fn open_in(root: &File, path: &Path) -> nix::Result<OwnedFd> {
     openat2(root, path, how)
 }
 
-fn lock(root: &File) -> Result<File> {
-    let flags = OFlag::O_CREAT | OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let file: File = openat(root, jail::LOCK, flags, Mode::from_bits_truncate(0o600))?.into();
-    file.lock()?;
-    Ok(file)
-}
-
 fn make(parent: &OwnedFd, name: &OsStr, kind: Kind) -> nix::Result<()> {
     // A link that leads nowhere: a jail made for a machine with another way to its resolv.conf.
     if readlinkat(parent, name).is_ok() {
@@ -176,7 +170,7 @@ fn make(parent: &OwnedFd, name: &OsStr, kind: Kind) -> nix::Result<()> {
 }
 
 /// A name for what is open, wherever it lies.
-fn path_of(open: &OwnedFd) -> PathBuf {
+fn path_of(open: &impl AsRawFd) -> PathBuf {
     format!("/proc/self/fd/{}", open.as_raw_fd()).into()
 }
 

@@ -7,6 +7,7 @@ pub mod complement_jail;
 pub mod docker_proxy;
 mod host;
 mod hostlist;
+mod jail_lock;
 mod mounts;
 mod patience;
 pub mod populate_jail;

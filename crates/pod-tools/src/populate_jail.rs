@@ -5,18 +5,18 @@
 
 mod copy;
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use jail::{LOCK, POPULATED, POPULATING, State};
 
+use crate::jail_lock;
 use crate::mounts::mount_points;
-use crate::patience::until;
 use crate::say::say;
 use copy::Copy;
 
@@ -30,8 +30,6 @@ const EMPTY_OF_THE_IMAGE: [&str; 1] = ["mnt"];
 const KEPT: [&str; 2] = ["home", "lost+found"];
 /// What the mark of a copy says that makes the jail anew.
 const AFRESH: &str = "afresh";
-/// A pod that was told to end goes on for its grace period, and its successor is there before.
-const PREDECESSOR: Duration = Duration::from_secs(600);
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -57,8 +55,9 @@ pub fn run(args: Args) -> Result<()> {
         say("the jail is already populated");
         return Ok(());
     }
-    let _lock = lock(&jail)?;
-    // Whoever had the lock may have done it all.
+    // Two copies at once would take each other's half files for whole ones.
+    let _lock = jail_lock::take(&jail)?;
+    // Whoever had it may have done it all.
     match decide(&jail, overwrite) {
         Decision::Keep => say("the jail has been populated meanwhile"),
         Decision::Mark => {
@@ -68,20 +67,6 @@ pub fn run(args: Args) -> Result<()> {
         Decision::Fill { afresh } => fill(&jail, &snapshot, afresh)?,
     }
     Ok(())
-}
-
-/// Two copies at once would take each other's half files for whole ones.
-fn lock(jail: &Path) -> Result<File> {
-    let path = jail.join(LOCK);
-    let mut options = File::options();
-    let file = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
-    let file = file.with_context(|| format!("open {}: can this pod write to the jail?", path.display()))?;
-    until(PREDECESSOR, "look for another populate-jail pod", || match file.try_lock() {
-        Ok(()) => Ok(Ok(())),
-        Err(TryLockError::WouldBlock) => Ok(Err("another copy into the jail is under way".to_owned())),
-        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("lock {}", path.display())),
-    })?;
-    Ok(file)
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -352,7 +337,7 @@ mod tests {
     #[test]
     fn a_second_copy_waits_for_the_first() {
         let (jail, snapshot) = (tempfile::tempdir().unwrap(), snapshot());
-        let first = lock(jail.path()).unwrap();
+        let first = jail_lock::take(jail.path()).unwrap();
         begin(jail.path(), false).unwrap();
         let (to, from) = (jail.path().to_owned(), snapshot.path().to_owned());
         let second = std::thread::spawn(move || populate(&to, &from, "0"));
