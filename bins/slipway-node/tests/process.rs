@@ -80,9 +80,16 @@ impl Daemon {
         std::fs::write(&program, DAEMON).unwrap();
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let (pid_file, log) = (folder.path().join("pid"), folder.path().join("log"));
-        let arguments = ["run", "--pid-file"];
-        let mut command = support::command(slipway_node(), &arguments);
-        command.arg(pid_file).arg("--log").arg(log).arg("--").arg(program);
+        // Tests may be run under nohup, and a shell cannot trap what was ignored when it began.
+        let mut command = support::command(Path::new("env"), &["--default-signal"]);
+        command
+            .arg(slipway_node())
+            .args(["run", "--pid-file"])
+            .arg(pid_file)
+            .arg("--log")
+            .arg(log)
+            .arg("--")
+            .arg(program);
         let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = support::lines(run.stdout.take().unwrap(), |line| line);
         let errors = support::lines(run.stderr.take().unwrap(), |line| line);
