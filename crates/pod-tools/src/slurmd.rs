@@ -60,8 +60,7 @@ fn arguments(
                 conf += &format!(" {key}={list}");
             }
         }
-        add("-Z", "--conf".to_owned());
-        arguments.push(conf);
+        arguments.extend(["-Z".to_owned(), "--conf".to_owned(), conf]);
     }
     Ok(arguments)
 }
