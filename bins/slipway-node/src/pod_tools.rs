@@ -38,7 +38,7 @@ pub(crate) const WITH_LIMITS: Component = Component {
 
 pub(crate) const RUN: Component = Component {
     name: "run",
-    about: "Run a Slurm daemon as a container's first process, through bad reconfigures",
+    about: "Run a Slurm daemon in a container, through bad reconfigures",
     args: run::Args::augment_args,
     run: |call| tool(call, run::run),
 };

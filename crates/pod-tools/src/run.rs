@@ -1,4 +1,4 @@
-//! `slipway-node run`: a container's first process for a Slurm daemon that must survive a bad reconfigure.
+//! `slipway-node run`: stands in a container for a Slurm daemon that must survive a bad reconfigure.
 //!
 //! slurmctld in the foreground (`-D`) ends when a reconfigure meets a slurm.conf that it cannot read, and with it the
 //! container. As a daemon it keeps running on the old configuration. So it is started as one, and what a container

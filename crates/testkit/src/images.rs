@@ -65,7 +65,7 @@ const fn slurm(name: &'static str, layers: &'static [Layer], entrypoint: &'stati
     Image { name, layers, ours: Ours::Slurm, entrypoint, cmd: &[], user: "" }
 }
 
-/// tini reaps orphans, and passes signals on to scripts that wait: a first process of its own would not hear them.
+/// tini reaps orphans, and passes signals on: a script that waits would not hear them as the first process.
 pub const IMAGES: [Image; 11] = [
     slurm("controller_slurmctld", SLURM, &["/usr/bin/tini", "--", "/opt/bin/slurm/slurmctld_entrypoint.sh"]),
     slurm("controller_slurmdbd", SLURM, &["/usr/bin/tini", "--", "/opt/bin/slurm/slurmdbd_entrypoint.sh"]),
