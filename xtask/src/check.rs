@@ -55,7 +55,7 @@ const ROOMS: &[Room] = &[
         &["node-agent", "config-sync", "power", "pod-tools"],
     ),
     room("e2e", "promises kept on real nodes", &["testkit"]),
-    room("xtask", "the project's own commands", &["testkit"]),
+    room("xtask", "the project's own commands", &["testkit", "api"]),
 ];
 
 /// What a pure crate cannot be linked with.

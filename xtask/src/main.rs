@@ -1,8 +1,10 @@
 //! `cargo xtask`: the project's own commands.
 
+mod api_reference;
 mod bench;
 mod check;
 mod cluster;
+mod crd_diff;
 mod demo;
 mod generate;
 mod images;
@@ -38,6 +40,8 @@ enum Command {
     Check,
     /// Write the generated files anew
     Generate,
+    /// Compare our custom resources with those of the operators that they replace
+    CrdDiff(crd_diff::Args),
     /// Measure
     Bench(bench::Args),
 }
@@ -62,6 +66,7 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Test(args) => suites::command(&args),
         Command::Check => check::command().map(|()| ExitCode::SUCCESS),
         Command::Generate => generate::command().map(|()| ExitCode::SUCCESS),
+        Command::CrdDiff(args) => crd_diff::command(&args),
         Command::Bench(args) => bench::command(&args).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -1,0 +1,1 @@
+//! Kinds of other operators.

@@ -1,0 +1,98 @@
+//! From the types of this crate to the CRDs that an API server takes.
+//!
+//! The types say what a field is, its default and what it is for; `schemars` reads that, [`structural`] turns it into
+//! the dialect of CRDs, and [`kubernetes`] brings the schemas of Kubernetes' own types.
+
+pub mod kubernetes;
+pub(crate) mod rule;
+mod structural;
+
+use std::borrow::Cow;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+/// The CRD of a kind whose spec and status are `S` and `T`, as JSON: bindings of the CRD type would drop what they do not know.
+pub(crate) fn crd<K: CustomResourceExt, S: JsonSchema, T: JsonSchema>(about: &str) -> Value {
+    let definition: CustomResourceDefinition = K::crd();
+    let mut crd = serde_json::to_value(definition).unwrap_or_default();
+    crd["spec"]["versions"][0]["schema"] = json!({ "openAPIV3Schema": {
+        "type": "object",
+        "description": about,
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": { "type": "string", "description": "Group and version of this object's schema." },
+            "kind": { "type": "string", "description": "The kind of this object, in CamelCase." },
+            "metadata": { "type": "object" },
+            "spec": of::<S>(),
+            "status": of::<T>(),
+        },
+    } });
+    crd
+}
+
+/// The structural schema of a type.
+fn of<T: JsonSchema>() -> Value {
+    let mut settings = SchemaSettings::draft2020_12().for_deserialize();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    structural::of(schema.into())
+}
+
+/// `type: integer` without a format: what Go's `int` became in the CRDs of the Go operators.
+#[derive(Debug)]
+pub(crate) struct Integer;
+
+impl JsonSchema for Integer {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Integer".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer" })
+    }
+}
+
+/// An object that the API server takes as it is.
+#[derive(Debug)]
+pub(crate) struct AnyObject;
+
+impl JsonSchema for AnyObject {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "AnyObject".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+    }
+}
+
+/// A point in time as a CRD says it.
+#[derive(Debug)]
+pub(crate) struct DateTime;
+
+impl JsonSchema for DateTime {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "DateTime".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": "date-time" })
+    }
+}

@@ -1,0 +1,87 @@
+//! What several kinds of this API are made of.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use crate::scalar::Quantity;
+use crate::schema::rule::{Rule, rule};
+
+/// Amounts of resources by their name: `cpu`, `memory`, `ephemeral-storage`, `nvidia.com/gpu`.
+pub type Resources = BTreeMap<String, Quantity>;
+
+/// When the kubelet fetches an image.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ImagePullPolicy {
+    Always,
+    Never,
+    #[default]
+    IfNotPresent,
+}
+
+/// How much of `/proc` a container sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ProcMount {
+    /// The container runtime hides and protects parts of `/proc`.
+    Default,
+    /// All of `/proc`; Kubernetes allows it only in pods with a user namespace of their own.
+    Unmasked,
+}
+
+/// The cgroup hierarchy of the nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CgroupVersion {
+    V1,
+    #[default]
+    V2,
+}
+
+/// What becomes of a claim when what it was made for goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ClaimPolicy {
+    Retain,
+    Delete,
+}
+
+/// An AppArmor profile: `unconfined`, `localhost/NAME`, or a bare NAME that is loaded on the node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct AppArmorProfile(pub String);
+
+impl Default for AppArmorProfile {
+    fn default() -> Self {
+        Self("unconfined".to_owned())
+    }
+}
+
+/// An image by its parts.
+#[skip_serializing_none]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// When the kubelet fetches the image. Default: `IfNotPresent`.
+    #[serde(default)]
+    pub pull_policy: ImagePullPolicy,
+    /// Registry and name of the image without its tag, for example `registry.example.org/slurm/worker`.
+    pub repository: String,
+    /// Tag of the image. Without one the repository is used as it is, so it may end in a digest.
+    pub tag: Option<String>,
+}
+
+pub(crate) fn yes() -> bool {
+    true
+}
+
+/// At most one of the volume sources that Kubernetes 1.36 knows. A newer one is invisible to a rule; the kubelet's API server checks it.
+pub(crate) const ONE_VOLUME_SOURCE: Rule = rule(
+    "[has(self.awsElasticBlockStore), has(self.azureDisk), has(self.azureFile), has(self.cephfs), has(self.cinder), \
+     has(self.configMap), has(self.csi), has(self.downwardAPI), has(self.emptyDir), has(self.ephemeral), has(self.fc), \
+     has(self.flexVolume), has(self.flocker), has(self.gcePersistentDisk), has(self.gitRepo), has(self.glusterfs), \
+     has(self.hostPath), has(self.image), has(self.iscsi), has(self.nfs), has(self.persistentVolumeClaim), \
+     has(self.photonPersistentDisk), has(self.portworxVolume), has(self.projected), has(self.quobyte), has(self.rbd), \
+     has(self.scaleIO), has(self.secret), has(self.storageos), has(self.vsphereVolume)].filter(set, set).size() <= 1",
+    "a volume has exactly one source: keep one of emptyDir, persistentVolumeClaim, configMap, hostPath and so on, and remove the others",
+);

@@ -1,0 +1,202 @@
+//! What the API server refuses of a SlurmCluster. Soperator finds most of it only when it reconciles, some of it by crashing.
+//!
+//! A rule must not refuse what works with Soperator: names are looked up only for the parts that are rendered at all.
+
+use crate::schema::rule::{Rule, rule};
+
+/// Whether the object is of the 1.x dialect; the same as `SlurmClusterSpec::dialect`.
+macro_rules! dialect_s {
+    () => {
+        "((has(self.crVersion) && self.crVersion.startsWith('1.')) || has(self.slurmNodes.worker) || has(self.clusterType))"
+    };
+}
+
+/// Whether `$name` is one of the cluster's filters.
+macro_rules! filter_exists {
+    ($name:literal) => {
+        concat!("self.k8sNodeFilters.exists(filter, filter.name == ", $name, ")")
+    };
+}
+
+/// Whether `$volume` names one of the cluster's volume sources, if it names one.
+macro_rules! source_exists {
+    ($volume:literal) => {
+        concat!(
+            "(!has(",
+            $volume,
+            ".volumeSourceName) || ",
+            $volume,
+            ".volumeSourceName == '' || ",
+            "(has(self.volumeSources) && self.volumeSources.exists(source, source.name == ",
+            $volume,
+            ".volumeSourceName)))"
+        )
+    };
+}
+
+/// The same for each of a list of mounts.
+macro_rules! sources_exist {
+    ($mounts:literal) => {
+        concat!("!has(", $mounts, ") || ", $mounts, ".all(mount, ", source_exists!("mount"), ")")
+    };
+}
+
+const NO_FILTER: &str = "k8sNodeFilterName must be the name of an entry of spec.k8sNodeFilters: correct the name or add the filter";
+const NO_SOURCE: &str =
+    "volumeSourceName must be the name of an entry of spec.volumeSources: correct the name or add the volume";
+
+pub(super) const SPEC: &[Rule] = &[
+    rule(
+        concat!("self.maintenance == 'skipPopulateJail' || ", filter_exists!("self.populateJail.k8sNodeFilterName")),
+        NO_FILTER,
+    )
+    .at(".populateJail.k8sNodeFilterName"),
+    rule(filter_exists!("self.slurmNodes.controller.k8sNodeFilterName"), NO_FILTER)
+        .at(".slurmNodes.controller.k8sNodeFilterName"),
+    rule(filter_exists!("self.slurmNodes.login.k8sNodeFilterName"), NO_FILTER)
+        .at(".slurmNodes.login.k8sNodeFilterName"),
+    rule(
+        concat!(
+            "!self.slurmNodes.accounting.enabled || ",
+            filter_exists!("self.slurmNodes.accounting.k8sNodeFilterName")
+        ),
+        NO_FILTER,
+    )
+    .at(".slurmNodes.accounting.k8sNodeFilterName"),
+    rule(
+        concat!(
+            "!self.slurmNodes.rest.enabled || !self.slurmNodes.accounting.enabled || ",
+            filter_exists!("self.slurmNodes.rest.k8sNodeFilterName")
+        ),
+        NO_FILTER,
+    )
+    .at(".slurmNodes.rest.k8sNodeFilterName"),
+    rule(
+        concat!(
+            "!self.slurmNodes.exporter.enabled || has(self.slurmNodes.exporter.exporter) || ",
+            filter_exists!("self.slurmNodes.exporter.k8sNodeFilterName")
+        ),
+        NO_FILTER,
+    )
+    .at(".slurmNodes.exporter.k8sNodeFilterName"),
+    rule(
+        concat!(
+            "!has(self.slurmNodes.worker) || !has(self.slurmNodes.worker.size) || self.slurmNodes.worker.size == 0 || ",
+            filter_exists!("self.slurmNodes.worker.k8sNodeFilterName")
+        ),
+        NO_FILTER,
+    )
+    .at(".slurmNodes.worker.k8sNodeFilterName"),
+    rule(
+        concat!(
+            "!has(self.sConfigController) || !has(self.sConfigController.node) || ",
+            filter_exists!("self.sConfigController.node.k8sNodeFilterName")
+        ),
+        NO_FILTER,
+    )
+    .at(".sConfigController.node.k8sNodeFilterName"),
+    rule(source_exists!("self.slurmNodes.controller.volumes.spool"), NO_SOURCE)
+        .at(".slurmNodes.controller.volumes.spool"),
+    rule(source_exists!("self.slurmNodes.controller.volumes.jail"), NO_SOURCE)
+        .at(".slurmNodes.controller.volumes.jail"),
+    rule(sources_exist!("self.slurmNodes.controller.volumes.customMounts"), NO_SOURCE)
+        .at(".slurmNodes.controller.volumes.customMounts"),
+    rule(source_exists!("self.slurmNodes.login.volumes.jail"), NO_SOURCE).at(".slurmNodes.login.volumes.jail"),
+    rule(sources_exist!("self.slurmNodes.login.volumes.jailSubMounts"), NO_SOURCE)
+        .at(".slurmNodes.login.volumes.jailSubMounts"),
+    rule(sources_exist!("self.slurmNodes.login.volumes.customMounts"), NO_SOURCE)
+        .at(".slurmNodes.login.volumes.customMounts"),
+    rule(
+        concat!(
+            "!has(self.populateJail.jailSnapshotVolume) || ",
+            source_exists!("self.populateJail.jailSnapshotVolume")
+        ),
+        NO_SOURCE,
+    )
+    .at(".populateJail.jailSnapshotVolume"),
+    rule(
+        concat!(
+            "!has(self.sConfigController) || ", dialect_s!(), " || has(self.sConfigController.serviceAccountName)"
+        ),
+        "serviceAccountName is required: name the service account of the pods, or set crVersion to the 1.x release that this object is for",
+    )
+    .at(".sConfigController.serviceAccountName"),
+    // The default of the timeout is that of the dialect, so it is not in the schema.
+    rule(
+        concat!(
+            "!has(self.sConfigController) || duration(has(self.sConfigController.reconfigureWaitTimeout) ? \
+             self.sConfigController.reconfigureWaitTimeout : (", dialect_s!(), " ? '1m' : '5m')) > \
+             duration(self.sConfigController.reconfigurePollInterval)"
+        ),
+        "ReconfigureWaitTimeout must be greater than ReconfigurePollInterval",
+    )
+    .at(".sConfigController.reconfigureWaitTimeout"),
+    rule(
+        "!has(self.slurmNodes.worker) || !has(self.slurmNodes.worker.size) || self.slurmNodes.worker.size == 0 || \
+         !has(self.partitionConfiguration) || !has(self.partitionConfiguration.partitions) || \
+         !self.partitionConfiguration.partitions.exists(partition, has(partition.nodeSetRefs) && partition.nodeSetRefs.size() > 0)",
+        "Worker size must be zero when NodeSetRefs are used in partition configuration",
+    )
+    .at(".slurmNodes.worker.size"),
+];
+
+pub(super) const NODE_FILTERS: &[Rule] = &[rule(
+    "self.all(filter, self.exists_one(other, other.name == filter.name))",
+    "names of k8sNodeFilters must be unique: rename or remove the filter that has the name of another",
+)];
+
+pub(super) const PARTITIONS: &[Rule] = &[
+    rule(
+        "self.configType != 'structured' || (has(self.partitions) && size(self.partitions) > 0)",
+        "Structured partition configuration requires at least one partition",
+    ),
+    rule(
+        "self.configType != 'custom' || !has(self.rawConfig) || self.rawConfig.all(line, line.startsWith('PartitionName'))",
+        "with configType: custom every line of rawConfig must begin with PartitionName: other lines belong into customSlurmConfig",
+    )
+    .at(".rawConfig"),
+];
+
+pub(super) const ONE_VOLUME: Rule = rule(
+    "has(self.volumeSourceName) != has(self.volumeClaimTemplateSpec)",
+    "exactly one of volumeSourceName and volumeClaimTemplateSpec must be set",
+);
+
+pub(super) const LOGIN: &[Rule] = &[
+    rule(
+        "self.sshdServiceType != 'NodePort' || (self.sshdServiceNodePort >= 30000 && self.sshdServiceNodePort <= 32768)",
+        "sshdServiceNodePort must be between 30000 and 32768 with sshdServiceType: NodePort",
+    )
+    .at(".sshdServiceNodePort"),
+    rule(
+        "!has(self.userIsolation) || !self.userIsolation.enabled || !has(self.sshd.resources) || !('memory' in self.sshd.resources) || \
+         ((!has(self.userIsolation.memoryHigh) || quantity(string(self.userIsolation.memoryHigh)).isLessThan(quantity(string(self.sshd.resources['memory'])))) && \
+         (!has(self.userIsolation.memoryMax) || quantity(string(self.userIsolation.memoryMax)).isLessThan(quantity(string(self.sshd.resources['memory'])))))",
+        "memoryHigh and memoryMax of one user must be less than the memory of the sshd container: lower them or raise sshd.resources.memory",
+    )
+    .at(".userIsolation"),
+    rule(
+        "!has(self.userIsolation) || !self.userIsolation.enabled || !has(self.sshd.resources) || !('memory' in self.sshd.resources) || \
+         has(self.userIsolation.memoryHigh) == has(self.userIsolation.memoryMax) || (has(self.userIsolation.memoryHigh) ? \
+         quantity(string(self.userIsolation.memoryHigh)).asApproximateFloat() <= 0.9 * quantity(string(self.sshd.resources['memory'])).asApproximateFloat() : \
+         quantity(string(self.userIsolation.memoryMax)).asApproximateFloat() >= 0.8 * quantity(string(self.sshd.resources['memory'])).asApproximateFloat())",
+        "memoryHigh (default: 80 % of sshd.resources.memory) must not exceed memoryMax (default: 90 % of it): set both",
+    )
+    .at(".userIsolation"),
+];
+
+pub(super) const USER_ISOLATION: &[Rule] = &[
+    rule(
+        "!has(self.memoryHigh) || !has(self.memoryMax) || \
+         quantity(string(self.memoryHigh)).compareTo(quantity(string(self.memoryMax))) <= 0",
+        "memoryHigh must not exceed memoryMax",
+    ),
+    rule(
+        "!self.enabled || ((!has(self.memoryHigh) || quantity(string(self.memoryHigh)).isGreaterThan(quantity('0'))) && \
+         (!has(self.memoryMax) || quantity(string(self.memoryMax)).isGreaterThan(quantity('0'))))",
+        "memoryHigh and memoryMax must be more than zero: remove the field to use its default",
+    ),
+];
+
+pub(super) const LOOKBACK: Rule =
+    rule("self.matches('[1-9]')", "accountingJobsLookback must be greater than zero");
