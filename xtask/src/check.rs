@@ -6,6 +6,7 @@ use std::fmt::Write;
 use anyhow::{Context, Result, bail};
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
+use crate::crd_diff::{self, AllowList, CrdSet, Detail};
 use crate::{cargo, generate, tell, workspace};
 
 /// One crate: what it is for and which other crates of the workspace it may use.
@@ -64,6 +65,7 @@ const IMPURE: [&str; 5] = ["tokio", "kube-client", "kube-runtime", "hyper", "req
 pub(crate) fn command() -> Result<()> {
     dependency_rules()?;
     generate::up_to_date()?;
+    compatibility()?;
     tell("the dependency rules hold, the generated files are up to date");
     Ok(())
 }
@@ -82,6 +84,25 @@ pub(crate) fn dependency_rules() -> Result<()> {
         return Ok(());
     }
     bail!("dependency rules (xtask/src/check.rs):\n  - {}", broken.join("\n  - "))
+}
+
+/// Fails if our custom resources differ from the originals' in a way that the allow-list does not explain, or if an entry of it
+/// explains nothing any more. The originals' files are not part of the project; without them there is nothing to compare.
+pub(crate) fn compatibility() -> Result<()> {
+    let peers = workspace().join("../shared/peers");
+    if !peers.is_dir() {
+        tell("custom resources: not compared, since the originals' files are not beside the project");
+        return Ok(());
+    }
+    let folders = ["soperator/crds-head", "soperator/crds-1.22", "slinky/crds", "slinky/crds-seed-2025-12"];
+    let theirs = folders.iter().map(|folder| CrdSet::read(&peers.join(folder))).collect::<Result<Vec<_>>>()?;
+    let ours = CrdSet::new("crates/api", api::crds())?;
+    let allowed = AllowList::of_workspace()?;
+    let report = crd_diff::compare(&ours, &theirs, &allowed)?;
+    if report.unexplained().next().is_none() && report.stale().is_empty() {
+        return Ok(());
+    }
+    bail!("custom resources:\n{}", report.lines(Detail { allowed: false, stale: true }).join("\n"))
 }
 
 /// Which crate uses which other crate of the workspace, tests apart.

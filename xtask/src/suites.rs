@@ -86,6 +86,7 @@ impl Suite {
                 outcome += runner::step("clippy", cargo(&clippy));
                 outcome += runner::check("dependency rules", check::dependency_rules());
                 outcome += runner::check("generated files", generate::up_to_date());
+                outcome += runner::check("custom resources", check::compatibility());
                 outcome += tests.cargo(&["--workspace", "--lib", "--bins", "--test", "process"], &[])?;
             }
             Self::Api => outcome += tests.cargo(&["--workspace", "--test", "api"], &["--test-threads=4"])?,

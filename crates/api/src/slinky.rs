@@ -1,4 +1,5 @@
-//! `slinky.slurm.net`, the API of Slinky: a Controller is a cluster, and all else names the Controller that it belongs to.
+//! `slinky.slurm.net`, the API of Slinky: a Controller is a cluster, and all else names the Controller that
+//! it belongs to.
 //!
 //! The schema is that of Slinky 1.3, and what 1.0 had beside it, so that objects of both are accepted.
 

@@ -1,6 +1,10 @@
 //! `slinky.slurm.net/v1beta1`: one kind for each of Slurm's daemons, and one for tokens.
 //!
-//! Containers and pods are given as Kubernetes has them, without a schema, and are laid over those of the operator.
+//! Containers and pods are given as Kubernetes has them, without a schema, and are laid over those of the
+//! operator.
+
+// Columns of different fields have the same type and priority.
+#![allow(clippy::duplicated_attributes)]
 
 mod accounting;
 mod common;

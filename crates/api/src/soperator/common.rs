@@ -75,13 +75,24 @@ pub(crate) fn yes() -> bool {
     true
 }
 
-/// At most one of the volume sources that Kubernetes 1.36 knows. A newer one is invisible to a rule; the kubelet's API server checks it.
+/// Those of the volume sources that Kubernetes 1.36 knows which are set. A newer one is invisible to a rule; it is checked with the pod.
+macro_rules! sources_set {
+    () => {
+        "[has(self.awsElasticBlockStore), has(self.azureDisk), has(self.azureFile), has(self.cephfs), has(self.cinder), \
+         has(self.configMap), has(self.csi), has(self.downwardAPI), has(self.emptyDir), has(self.ephemeral), has(self.fc), \
+         has(self.flexVolume), has(self.flocker), has(self.gcePersistentDisk), has(self.gitRepo), has(self.glusterfs), \
+         has(self.hostPath), has(self.image), has(self.iscsi), has(self.nfs), has(self.persistentVolumeClaim), \
+         has(self.photonPersistentDisk), has(self.portworxVolume), has(self.projected), has(self.quobyte), has(self.rbd), \
+         has(self.scaleIO), has(self.secret), has(self.storageos), has(self.vsphereVolume)].filter(set, set)"
+    };
+}
+
 pub(crate) const ONE_VOLUME_SOURCE: Rule = rule(
-    "[has(self.awsElasticBlockStore), has(self.azureDisk), has(self.azureFile), has(self.cephfs), has(self.cinder), \
-     has(self.configMap), has(self.csi), has(self.downwardAPI), has(self.emptyDir), has(self.ephemeral), has(self.fc), \
-     has(self.flexVolume), has(self.flocker), has(self.gcePersistentDisk), has(self.gitRepo), has(self.glusterfs), \
-     has(self.hostPath), has(self.image), has(self.iscsi), has(self.nfs), has(self.persistentVolumeClaim), \
-     has(self.photonPersistentDisk), has(self.portworxVolume), has(self.projected), has(self.quobyte), has(self.rbd), \
-     has(self.scaleIO), has(self.secret), has(self.storageos), has(self.vsphereVolume)].filter(set, set).size() <= 1",
-    "a volume has exactly one source: keep one of emptyDir, persistentVolumeClaim, configMap, hostPath and so on, and remove the others",
+    concat!(sources_set!(), ".size() <= 1"),
+    "a volume has one source: keep one of emptyDir, persistentVolumeClaim, configMap and so on, and remove the others",
+);
+
+pub(crate) const SOURCE_OR_CLAIM: Rule = rule(
+    concat!("!has(self.volumeClaimTemplateSpec) || ", sources_set!(), ".size() == 0"),
+    "a volume is a claim of each worker's own or a volume source: remove volumeClaimTemplateSpec or the source",
 );

@@ -68,9 +68,9 @@ pub(crate) fn crd() -> Value {
         name = "Controllers",
         type_ = "string"
     ),
-    printcolumn(json_path = ".status.readyLogin", name = "Login", type_ = "integer"),
     printcolumn(json_path = ".status.readyWorkers", name = "Workers", type_ = "integer"),
     printcolumn(json_path = ".status.desiredWorkers", name = "Desired", type_ = "integer"),
+    printcolumn(json_path = ".status.readyLogin", name = "Login", type_ = "integer"),
     printcolumn(
         json_path = r#".status.conditions[?(@.type=="SConfigControllerAvailable")].status"#,
         name = "SConfigCtrl",

@@ -14,8 +14,8 @@ use crate::schema::{AnyObject, Integer};
 
 pub(super) fn crd() -> Value {
     crate::schema::crd::<Accounting, AccountingSpec, AccountingStatus>(
-        "slurmdbd, which remembers jobs, users and shares in a MySQL or MariaDB that exists already. Several Controllers of the \
-         same namespace may name it in `accountingRef`.",
+        "slurmdbd, which remembers jobs, users and shares in a MySQL or MariaDB that exists already. Several \
+         Controllers of the same namespace may name it in `accountingRef`.",
     )
 }
 
@@ -43,26 +43,29 @@ pub(super) fn crd() -> Value {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::ACCOUNTING))]
 pub struct AccountingSpec {
-    /// Whether slurmdbd runs outside of this Kubernetes cluster, at the place that `externalConfig` names. Default: `false`.
+    /// Whether slurmdbd runs outside of this Kubernetes cluster, at the place that `externalConfig` names.
+    /// Default: `false`.
     #[serde(default)]
     pub external: bool,
     /// Where slurmdbd is, for `external: true`.
     pub external_config: Option<ExternalConfig>,
     /// Lines for slurmdbd.conf. They come after the generated ones, for example `PurgeJobAfter=12months`.
     pub extra_conf: Option<String>,
-    /// The key of a ConfigMap that holds a JSON Web Key Set: tokens signed by one of these keys are accepted too. Default: none.
+    /// The key of a ConfigMap that holds a JSON Web Key Set: tokens signed by one of these keys are accepted
+    /// too. Default: none.
     pub jwks_key_ref: Option<ConfigMapKeyRef>,
     /// The key of a Secret that tokens are signed with. Deprecated: use `jwtKeyRef`, which wins over it.
     pub jwt_hs256_key_ref: Option<SecretKeyRef>,
-    /// The key of a Secret that tokens are signed with, the same as that of the Controllers. Required unless `external`; it
-    /// cannot be changed later.
+    /// The key of a Secret that tokens are signed with, the same as that of the Controllers. Required unless
+    /// `external`; it cannot be changed later.
     pub jwt_key_ref: Option<SecretKeyRef>,
     /// What is laid over the Service of slurmdbd. Its port is 6819 if nothing else is said.
     pub service: Option<ServiceTemplate>,
-    /// The key of a Secret by which Slurm's daemons know each other (`auth/slurm`), the same as that of the Controllers. Required
-    /// unless `external`.
+    /// The key of a Secret by which Slurm's daemons know each other (`auth/slurm`), the same as that of the
+    /// Controllers. Required unless `external`.
     pub slurm_key_ref: Option<SecretKeyRef>,
-    /// What is laid over the container of slurmdbd, for example `image`, `resources` or `args`, which come after the operator's own.
+    /// What is laid over the container of slurmdbd, for example `image`, `resources` or `args`, which come
+    /// after the operator's own.
     #[schemars(with = "Option<AnyObject>")]
     pub slurmdbd: Option<Open<core::Container>>,
     /// The database that slurmdbd writes to.

@@ -20,8 +20,9 @@ pub struct ObjectRef {
     /// Name of the object, in the namespace of the object that refers to it.
     #[serde(default)]
     pub name: String,
-    /// Namespace of the object, from releases that could refer to other namespaces. Deprecated: it is honoured only if it is the
-    /// namespace that the reference itself is in; else a condition warns of it. Default: that namespace.
+    /// Namespace of the object, from releases that could refer to other namespaces. Deprecated: it is
+    /// honoured only if it is the namespace that the reference itself is in; else a condition warns of it.
+    /// Default: that namespace.
     pub namespace: Option<String>,
 }
 
@@ -74,7 +75,8 @@ pub struct TemplateMetadata {
     /// Annotations that are added to those of the operator. Default: none.
     #[schemars(extend("nullable" = true))]
     pub annotations: Option<BTreeMap<String, String>>,
-    /// Labels that are added to those of the operator; the ones that the operator selects by cannot be changed. Default: none.
+    /// Labels that are added to those of the operator; the ones that the operator selects by cannot be
+    /// changed. Default: none.
     #[schemars(extend("nullable" = true))]
     pub labels: Option<BTreeMap<String, String>>,
 }
@@ -86,8 +88,8 @@ pub struct TemplateMetadata {
 pub struct PodTemplate {
     /// Labels and annotations of the pods.
     pub metadata: Option<TemplateMetadata>,
-    /// The spec of a pod, of which only those fields need to be given that shall be otherwise, for example `nodeSelector` or
-    /// `tolerations`. Containers are added to those of the operator.
+    /// The spec of a pod, of which only those fields need to be given that shall be otherwise, for example
+    /// `nodeSelector` or `tolerations`. Containers are added to those of the operator.
     #[schemars(with = "Option<AnyObject>")]
     pub spec: Option<Open<core::PodSpec>>,
 }
@@ -99,22 +101,22 @@ pub struct PodTemplate {
 pub struct ServiceTemplate {
     /// Labels and annotations of the Service, for example those of a load balancer.
     pub metadata: Option<TemplateMetadata>,
-    /// Port on every Kubernetes node, where the Service has the type `NodePort` or `LoadBalancer`. Default: 0, one that Kubernetes
-    /// chooses.
+    /// Port on every Kubernetes node, where the Service has the type `NodePort` or `LoadBalancer`. Default:
+    /// 0, one that Kubernetes chooses.
     #[schemars(with = "Option<Integer>")]
     pub node_port: Option<i64>,
-    /// Port of the Service. Default: 0, which is the usual one of the daemon: 6817 for slurmctld, 6819 for slurmdbd, 6820 for
-    /// slurmrestd, 22 for sshd.
+    /// Port of the Service. Default: 0, which is the usual one of the daemon: 6817 for slurmctld, 6819 for
+    /// slurmdbd, 6820 for slurmrestd, 22 for sshd.
     #[schemars(with = "Option<Integer>")]
     pub port: Option<i64>,
-    /// The spec of a Service, of which only those fields need to be given that shall be otherwise, for example
-    /// `type: LoadBalancer`. `externalIPs` is left out: it would let traffic of others be taken over.
+    /// The spec of a Service, of which only those fields need to be given that shall be otherwise, for
+    /// example `type: LoadBalancer`. `externalIPs` is left out: it would let traffic of others be taken over.
     #[schemars(with = "Option<AnyObject>")]
     pub spec: Option<Open<core::ServiceSpec>>,
 }
 
-/// A moment in the notation of RFC 3339, kept as it was written: one that lies beyond what our clock can count, such as the end of
-/// the year 9999, must not keep an object from being read.
+/// A moment in the notation of RFC 3339, kept as it was written: one that lies beyond what our clock can
+/// count, such as the end of the year 9999, must not keep an object from being read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Moment(pub String);

@@ -16,8 +16,8 @@ use crate::schema::AnyObject;
 
 pub(super) fn crd() -> Value {
     crate::schema::crd::<LoginSet, LoginSetSpec, LoginSetStatus>(
-        "Login nodes of a Slurm cluster, all alike: users arrive by ssh and find Slurm's commands. Users come from a directory \
-         server through sssd.",
+        "Login nodes of a Slurm cluster, all alike: users arrive by ssh and find Slurm's commands. \
+         Users come from a directory server through sssd.",
     )
 }
 
@@ -56,10 +56,12 @@ pub struct LoginSetSpec {
     pub controller_ref: ObjectRef,
     /// Lines for sshd_config. They come after the generated ones, for example `X11Forwarding yes`.
     pub extra_sshd_config: Option<String>,
-    /// What is laid over the init container that copies Slurm's configuration into the pod, for example its `image`.
+    /// What is laid over the init container that copies Slurm's configuration into the pod, for example its
+    /// `image`.
     #[schemars(with = "Option<AnyObject>")]
     pub initconf: Option<Open<core::Container>>,
-    /// What is laid over the container of sshd, sssd and sackd, for example `image`, `resources` or `volumeMounts`.
+    /// What is laid over the container of sshd, sssd and sackd, for example `image`, `resources` or
+    /// `volumeMounts`.
     #[schemars(with = "Option<AnyObject>")]
     pub login: Option<Open<core::Container>>,
     /// How many login nodes there shall be. Default: 1.
@@ -68,13 +70,14 @@ pub struct LoginSetSpec {
     pub replicas: i32,
     /// Public keys with which root may log in, one line each as in `authorized_keys`. Default: none.
     pub root_ssh_authorized_keys: Option<String>,
-    /// What is laid over the Service that users reach, for example `type: LoadBalancer` in its `spec`. Its port is 22 if nothing
-    /// else is said.
+    /// What is laid over the Service that users reach, for example `type: LoadBalancer` in its `spec`. Its
+    /// port is 22 if nothing else is said.
     pub service: Option<ServiceTemplate>,
     /// The key of a Secret that holds `sssd.conf`, the configuration by which users are found.
     #[schemars(extend("x-kubernetes-validations" = [rules::SSSD_CONF_NAMED]))]
     pub sssd_conf_ref: SecretKeyRef,
-    /// How pods are replaced when they change, as in a Deployment. Default: that of a Deployment, a quarter at a time.
+    /// How pods are replaced when they change, as in a Deployment. Default: that of a Deployment, a quarter
+    /// at a time.
     pub strategy: Option<DeploymentStrategy>,
     /// What is laid over the pods of the login nodes.
     pub template: Option<PodTemplate>,
@@ -88,7 +91,8 @@ pub struct LoginSetSpec {
 pub struct DeploymentStrategy {
     /// How many pods are replaced at a time, for `type: RollingUpdate`.
     pub rolling_update: Option<DeploymentRollingUpdate>,
-    /// `RollingUpdate` replaces pods a few at a time, `Recreate` ends all of them first. Default: `RollingUpdate`.
+    /// `RollingUpdate` replaces pods a few at a time, `Recreate` ends all of them first. Default:
+    /// `RollingUpdate`.
     #[serde(rename = "type")]
     pub type_: Option<String>,
 }

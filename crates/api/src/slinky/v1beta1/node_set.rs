@@ -18,8 +18,8 @@ use crate::schema::{AnyObject, Integer};
 
 pub(super) fn crd() -> Value {
     crate::schema::crd::<NodeSet, NodeSetSpec, NodeSetStatus>(
-        "Workers of a Slurm cluster, all alike: pods with slurmd that register themselves as Slurm nodes. A worker is drained \
-         before it is removed or replaced.",
+        "Workers of a Slurm cluster, all alike: pods with slurmd that register themselves as Slurm nodes. \
+         A worker is drained before it is removed or replaced.",
     )
 }
 
@@ -59,8 +59,8 @@ pub struct NodeSetSpec {
     /// The Controller whose cluster the workers belong to. It cannot be changed later.
     #[schemars(extend("x-kubernetes-validations" = [rules::CONTROLLER_NAMED, rules::SAME_CONTROLLER]))]
     pub controller_ref: ObjectRef,
-    /// What the workers tell Slurm of themselves when they register (`slurmd --conf`): `Key=Value` pairs with spaces between
-    /// them, for example `Features=fast Weight=10`. Default: none.
+    /// What the workers tell Slurm of themselves when they register (`slurmd --conf`): `Key=Value` pairs with
+    /// spaces between them, for example `Features=fast Weight=10`. Default: none.
     #[schemars(extend("x-kubernetes-validations" = [rules::EXTRA_CONF]))]
     pub extra_conf: Option<String>,
     /// What is laid over the container that brings slurmd's log to the pod's output, for example its `image`.
@@ -68,8 +68,8 @@ pub struct NodeSetSpec {
     pub logfile: Option<Open<core::Container>>,
     /// How long a worker has to be ready before it counts as available, in seconds. Default: 0.
     pub min_ready_seconds: Option<i32>,
-    /// How many digits the number at the end of a worker's name has at least: with 3 the first is `-000`. Only for
-    /// `scalingMode: StatefulSet`. Default: 0, no more than needed.
+    /// How many digits the number at the end of a worker's name has at least: with 3 the first is `-000`.
+    /// Only for `scalingMode: StatefulSet`. Default: 0, no more than needed.
     #[serde(default)]
     #[schemars(with = "Integer", range(min = 0))]
     pub ordinal_padding: i64,
@@ -80,11 +80,12 @@ pub struct NodeSetSpec {
     pub partition: Option<NodeSetPartition>,
     /// What becomes of claims made from `volumeClaimTemplates`. Default: they are kept.
     pub persistent_volume_claim_retention_policy: Option<ClaimRetentionPolicy>,
-    /// Whether a worker always comes back to the Kubernetes node that it first ran on. Only for `scalingMode: StatefulSet`.
-    /// Default: `false`.
+    /// Whether a worker always comes back to the Kubernetes node that it first ran on. Only for
+    /// `scalingMode: StatefulSet`. Default: `false`.
     #[serde(default)]
     pub pin_to_node: bool,
-    /// Whether Slurm forgets workers that will not come back. Only for `scalingMode: DaemonSet`. Default: `Never`.
+    /// Whether Slurm forgets workers that will not come back. Only for `scalingMode: DaemonSet`. Default:
+    /// `Never`.
     #[serde(default)]
     pub prune_slurm_node_records: PruneSlurmNodeRecords,
     /// How many workers there shall be, for `scalingMode: StatefulSet`; 0 is allowed. Default: 1.
@@ -97,25 +98,26 @@ pub struct NodeSetSpec {
     /// What decides how many workers there are. Default: `StatefulSet`.
     #[serde(default)]
     pub scaling_mode: ScalingMode,
-    /// What is laid over the container of slurmd, for example `image`, `resources` or `args`, which come after the operator's own.
-    /// The limits of its `resources` are what Slurm gives to jobs.
+    /// What is laid over the container of slurmd, for example `image`, `resources` or `args`, which come
+    /// after the operator's own. The limits of its `resources` are what Slurm gives to jobs.
     #[schemars(with = "Option<AnyObject>")]
     pub slurmd: Option<Open<core::Container>>,
     /// Whether users may log in to workers on which they have a job. Default: they may not.
     pub ssh: Option<NodeSetSsh>,
-    /// Whether Kubernetes nodes with workers were tainted, in releases before 1.2. Deprecated: it is ignored, and a condition warns
-    /// of it; taint the nodes yourself.
+    /// Whether Kubernetes nodes with workers were tainted, in releases before 1.2. Deprecated: it is ignored,
+    /// and a condition warns of it; taint the nodes yourself.
     pub taint_kube_nodes: Option<bool>,
-    /// What is laid over the pods of the workers. `spec.hostname` is what the names of the Slurm nodes begin with: `gpu-` makes
-    /// them `gpu-0`, `gpu-1` and so on.
+    /// What is laid over the pods of the workers. `spec.hostname` is what the names of the Slurm nodes begin
+    /// with: `gpu-` makes them `gpu-0`, `gpu-1` and so on.
     pub template: Option<PodTemplate>,
     /// How workers are replaced when their pods change. Default: `RollingUpdate`, a quarter at a time.
     pub update_strategy: Option<UpdateStrategy>,
-    /// Claims that are made for each worker, as in a StatefulSet; each is a volume of the pod by its name. They cannot be changed
-    /// later. Default: none.
+    /// Claims that are made for each worker, as in a StatefulSet; each is a volume of the pod by its name.
+    /// They cannot be changed later. Default: none.
     #[schemars(with = "Option<Vec<AnyObject>>", extend("nullable" = true))]
     pub volume_claim_templates: Option<Vec<Open<core::PersistentVolumeClaim>>>,
-    /// Whether a worker with running jobs is protected from evictions, for example by `kubectl drain`. Default: `true`.
+    /// Whether a worker with running jobs is protected from evictions, for example by `kubectl drain`.
+    /// Default: `true`.
     #[serde(default = "yes")]
     pub workload_disruption_protection: bool,
 }
@@ -179,7 +181,8 @@ pub enum ScalingMode {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = [rules::SSH]))]
 pub struct NodeSetSsh {
-    /// Whether workers run sshd. Only users with a job on the worker get in (`pam_slurm_adopt`). Default: `false`.
+    /// Whether workers run sshd. Only users with a job on the worker get in (`pam_slurm_adopt`). Default:
+    /// `false`.
     #[serde(default)]
     pub enabled: bool,
     /// Lines for sshd_config. They come after the generated ones, for example `PermitRootLogin no`.
@@ -219,8 +222,8 @@ pub enum UpdateStrategyType {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdate {
-    /// How many workers may be missing because of the update, as a number or a share that is rounded up: `2`, `25%`. More than
-    /// zero. Default: `25%`.
+    /// How many workers may be missing because of the update, as a number or a share that is rounded up: `2`,
+    /// `25%`. More than zero. Default: `25%`.
     pub max_unavailable: IntOrString,
 }
 
@@ -264,9 +267,11 @@ pub struct NodeSetStatus {
     #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
-    /// How many workers there shall be: `replicas`, or with `scalingMode: DaemonSet` the number of Kubernetes nodes that fit.
+    /// How many workers there shall be: `replicas`, or with `scalingMode: DaemonSet` the number of Kubernetes
+    /// nodes that fit.
     pub desired: Option<i32>,
-    /// The revision that new workers have, by its hash; pods carry theirs in the label `controller-revision-hash`.
+    /// The revision that new workers have, by its hash; pods carry theirs in the label
+    /// `controller-revision-hash`.
     pub node_set_hash: String,
     /// The `metadata.generation` that this status speaks of; older than the object's own: not yet looked at.
     pub observed_generation: Option<i64>,

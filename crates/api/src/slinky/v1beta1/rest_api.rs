@@ -15,7 +15,8 @@ use crate::schema::AnyObject;
 
 pub(super) fn crd() -> Value {
     crate::schema::crd::<RestApi, RestApiSpec, RestApiStatus>(
-        "slurmrestd, the REST API of a Slurm cluster. The operator itself asks Slurm through it, so every Controller needs one.",
+        "slurmrestd, the REST API of a Slurm cluster. The operator itself asks Slurm through it, so every \
+         Controller needs one.",
     )
 }
 

@@ -1,7 +1,9 @@
-//! What the API server refuses of this API. Slinky leaves most of it to webhooks of its own, with the same messages.
+//! What the API server refuses of this API. Slinky leaves most of it to webhooks of its own, with the same
+//! messages.
 //!
-//! A rule must not refuse what works with Slinky. What a rule cannot know is left to our webhook: the namespace that a cluster's
-//! name is made of, the inside of pod templates and claim templates, and other objects.
+//! A rule must not refuse what works with Slinky. What a rule cannot know is left to our webhook: the
+//! namespace that a cluster's name is made of, the inside of pod templates and claim templates, and other
+//! objects.
 
 use crate::schema::rule::{Rule, rule};
 
@@ -12,15 +14,17 @@ macro_rules! go_duration {
     };
 }
 
-/// What is used is `jwtKeyRef`, else `jwtHs256KeyRef`: the same key in the other field is no change. Neither is a key that comes or
-/// goes, which happens together with `external`.
+/// What is used is `jwtKeyRef`, else `jwtHs256KeyRef`: the same key in the other field is no change. Neither
+/// is a key that comes or goes, which happens together with `external`.
 const SAME_JWT_KEY: Rule = rule(
-    "!(has(self.jwtKeyRef) || has(self.jwtHs256KeyRef)) || !(has(oldSelf.jwtKeyRef) || has(oldSelf.jwtHs256KeyRef)) || \
+    "!(has(self.jwtKeyRef) || has(self.jwtHs256KeyRef)) || \
+     !(has(oldSelf.jwtKeyRef) || has(oldSelf.jwtHs256KeyRef)) || \
      ((has(self.jwtKeyRef) ? self.jwtKeyRef.name : self.jwtHs256KeyRef.name) == \
      (has(oldSelf.jwtKeyRef) ? oldSelf.jwtKeyRef.name : oldSelf.jwtHs256KeyRef.name) && \
      (has(self.jwtKeyRef) ? self.jwtKeyRef.key : self.jwtHs256KeyRef.key) == \
      (has(oldSelf.jwtKeyRef) ? oldSelf.jwtKeyRef.key : oldSelf.jwtHs256KeyRef.key))",
-    "cannot change jwtKeyRef after deployment: keep its name and key; for another key change the content of the Secret",
+    "cannot change jwtKeyRef after deployment: keep its name and key; \
+     for another key change the content of the Secret",
 );
 
 const SLURM_KEY: Rule =
@@ -84,10 +88,12 @@ pub(super) const SSSD_CONF_NAMED: Rule = rule(
 
 pub(super) const SSH: Rule = rule(
     "!self.enabled || self.sssdConfRef.name != ''",
-    "sssdConfRef.name must not be empty when ssh is enabled: give the name of the Secret that holds sssd.conf",
+    "sssdConfRef.name must not be empty when ssh is enabled: \
+     give the name of the Secret that holds sssd.conf",
 );
 
-/// Only whether one came or went: the same claim can be written in several ways, and our webhook compares what they mean.
+/// Only whether one came or went: the same claim can be written in several ways, and our webhook compares
+/// what they mean.
 pub(super) const CLAIM_TEMPLATES: Rule = rule(
     "(has(self.volumeClaimTemplates) ? self.volumeClaimTemplates.size() : 0) == \
      (has(oldSelf.volumeClaimTemplates) ? oldSelf.volumeClaimTemplates.size() : 0)",
@@ -97,24 +103,28 @@ pub(super) const CLAIM_TEMPLATES: Rule = rule(
 /// A word between spaces without an equals sign. Other blanks than spaces are not looked at.
 pub(super) const EXTRA_CONF: Rule = rule(
     r"!self.matches('(^| )[^\\s=]+( |$)')",
-    "extraConf must be Key=Value pairs with spaces between them, for example Weight=10 Gres=gpu:8: every word needs an equals sign",
+    "extraConf must be Key=Value pairs with spaces between them, for example Weight=10 Gres=gpu:8: \
+     every word needs an equals sign",
 );
 
 pub(super) const UPDATE_STRATEGY: &[Rule] = &[
     rule(
-        "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && has(self.scheduledUpdate.startTime) && \
-         has(self.scheduledUpdate.duration))",
+        "self.type != 'ScheduledUpdate' || (has(self.scheduledUpdate) && \
+         has(self.scheduledUpdate.startTime) && has(self.scheduledUpdate.duration))",
         "scheduledUpdate.startTime and scheduledUpdate.duration are required when type is ScheduledUpdate",
     ),
     rule(
-        "self.type != 'RollingUpdate' || !has(self.rollingUpdate) || (type(self.rollingUpdate.maxUnavailable) == int ? \
+        "self.type != 'RollingUpdate' || !has(self.rollingUpdate) || \
+         (type(self.rollingUpdate.maxUnavailable) == int ? \
          self.rollingUpdate.maxUnavailable >= 1 : self.rollingUpdate.maxUnavailable != '0%')",
-        "maxUnavailable must be at least 1 or more than 0%: with none at all no worker would be updated; use type: OnDelete for that",
+        "maxUnavailable must be at least 1 or more than 0%: with none at all no worker would be \
+         updated; use type: OnDelete for that",
     )
     .at(".rollingUpdate.maxUnavailable"),
     rule(
         concat!(
-            "self.type != 'ScheduledUpdate' || !has(self.scheduledUpdate) || !self.scheduledUpdate.duration.matches('",
+            "self.type != 'ScheduledUpdate' || !has(self.scheduledUpdate) || \
+             !self.scheduledUpdate.duration.matches('",
             go_duration!(),
             "') || duration(self.scheduledUpdate.duration) >= duration('1m')"
         ),

@@ -14,8 +14,8 @@ use crate::scalar::GoDuration;
 
 pub(super) fn crd() -> Value {
     crate::schema::crd::<Token, TokenSpec, TokenStatus>(
-        "A JSON Web Token with which a user of Slurm may use the REST API. It is signed with the cluster's key and kept in a \
-         Secret; it is made anew before it ends.",
+        "A JSON Web Token with which a user of Slurm may use the REST API. It is signed with the \
+         cluster's key and kept in a Secret; it is made anew before it ends.",
     )
 }
 
@@ -42,13 +42,14 @@ pub(super) fn crd() -> Value {
 pub struct TokenSpec {
     /// The key of a Secret that the token is signed with. Deprecated: use `jwtKeyRef`, which wins over it.
     pub jwt_hs256_key_ref: Option<OldTokenKeyRef>,
-    /// The key of a Secret that the token is signed with, the same as that of the Controller. It cannot be changed later.
+    /// The key of a Secret that the token is signed with, the same as that of the Controller. It cannot be
+    /// changed later.
     pub jwt_key_ref: Option<SecretKeyRef>,
     /// How long a token is good for, as a duration such as `15m` or `24h`. Default: `15m`.
     #[schemars(length(max = 256), extend("x-kubernetes-validations" = [rules::LIFETIME]))]
     pub lifetime: Option<GoDuration>,
-    /// Whether the token is made anew when a fifth of its lifetime is left. With `false` it is made once, in a Secret that cannot
-    /// be changed. Default: `true`.
+    /// Whether the token is made anew when a fifth of its lifetime is left. With `false` it is made once, in
+    /// a Secret that cannot be changed. Default: `true`.
     #[serde(default = "yes")]
     pub refresh: bool,
     /// The key of a Secret that the token is written to. Default: key `SLURM_JWT` of `<name>-jwt-<username>`.
@@ -75,8 +76,9 @@ pub struct OldTokenKeyRef {
     /// Name of the Secret, in the namespace of the token.
     #[serde(default)]
     pub name: String,
-    /// Namespace of the Secret, from releases that could refer to other namespaces. Deprecated: it is honoured only if it is the
-    /// namespace of the token; else a condition warns of it. Default: that namespace.
+    /// Namespace of the Secret, from releases that could refer to other namespaces. Deprecated: it is
+    /// honoured only if it is the namespace of the token; else a condition warns of it. Default: that
+    /// namespace.
     pub namespace: Option<String>,
     /// Part of every reference to a key in Kubernetes; without effect here, the key has to exist.
     pub optional: Option<bool>,

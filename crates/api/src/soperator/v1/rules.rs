@@ -108,6 +108,17 @@ pub(super) const SPEC: &[Rule] = &[
         .at(".slurmNodes.login.volumes.customMounts"),
     rule(
         concat!(
+            "!has(self.slurmNodes.worker) || !has(self.slurmNodes.worker.size) || self.slurmNodes.worker.size == 0 || (",
+            source_exists!("self.slurmNodes.worker.volumes.spool"), " && ",
+            source_exists!("self.slurmNodes.worker.volumes.jail"), " && (",
+            sources_exist!("self.slurmNodes.worker.volumes.jailSubMounts"), ") && (",
+            sources_exist!("self.slurmNodes.worker.volumes.customMounts"), "))"
+        ),
+        NO_SOURCE,
+    )
+    .at(".slurmNodes.worker.volumes"),
+    rule(
+        concat!(
             "!has(self.populateJail.jailSnapshotVolume) || ",
             source_exists!("self.populateJail.jailSnapshotVolume")
         ),

@@ -14,7 +14,8 @@ use crate::scalar::{IntOrString, Quantity};
 use crate::schema::kubernetes::VolumeSource;
 use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::{
-    AppArmorProfile, CgroupVersion, ClaimPolicy, Image, ONE_VOLUME_SOURCE, ProcMount, Resources, yes,
+    AppArmorProfile, CgroupVersion, ClaimPolicy, Image, ONE_VOLUME_SOURCE, ProcMount, Resources,
+    SOURCE_OR_CLAIM, yes,
 };
 
 const SPEC_RULES: &[Rule] = &[
@@ -49,7 +50,7 @@ const MOUNT_RULES: &[Rule] = &[rule(
     "exactly one of volumeSource and volumeClaimTemplateSpec must be set",
 )];
 
-const SPOOL_RULES: &[Rule] = &[ONE_VOLUME_SOURCE];
+const SPOOL_RULES: &[Rule] = &[ONE_VOLUME_SOURCE, SOURCE_OR_CLAIM];
 
 /// What the workers shall be.
 #[skip_serializing_none]

@@ -1,0 +1,99 @@
+//! Whatever the CRDs accept our types can decode, and nothing that was written is lost.
+
+use anyhow::Result;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use testkit::ControlPlane;
+
+use crate::server::{create, install, sample};
+use crate::{arbitrary, kinds};
+
+fn schema_of(crd: &Value) -> &Value {
+    &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+}
+
+/// What is in `written` and not in `read`. What `read` has beside it are defaults.
+fn lost(written: &Value, read: &Value, path: &str, found: &mut Vec<String>) {
+    match (written, read) {
+        (Value::Object(written), Value::Object(read)) => {
+            for (name, value) in written {
+                lost(value, read.get(name).unwrap_or(&Value::Null), &format!("{path}.{name}"), found);
+            }
+        }
+        (Value::Array(written), Value::Array(read)) if written.len() == read.len() => {
+            for (written, read) in written.iter().zip(read) {
+                lost(written, read, &format!("{path}[]"), found);
+            }
+        }
+        _ if written == read => {}
+        _ => found.push(format!("{path}: {written} became {read}")),
+    }
+}
+
+#[test]
+fn whatever_the_schema_accepts_is_decoded_and_encoded_without_loss() {
+    for (crd, kind) in api::crds().iter().zip(kinds::all()) {
+        assert_eq!(crd["spec"]["names"]["kind"], kind.kind.as_str());
+        let version = crd["spec"]["versions"][0]["name"].as_str().unwrap();
+        let schema = schema_of(crd);
+        let object = (arbitrary::value(&schema["spec"]), arbitrary::value(&schema["status"]));
+        let mut runner = TestRunner::new(Config { cases: 200, max_shrink_iters: 200, ..Config::default() });
+        let checked = runner.run(&object, |(spec, status)| {
+            let object = json!({
+                "apiVersion": format!("{}/{version}", kind.group), "kind": kind.kind,
+                "metadata": { "name": "x" }, "spec": spec, "status": status,
+            });
+            let encoded = (kind.round_trip)(object.clone())
+                .map_err(|error| proptest::test_runner::TestCaseError::fail(format!("{error}: {object}")))?;
+            let mut found = Vec::new();
+            lost(&object, &encoded, "", &mut found);
+            proptest::prop_assert!(found.is_empty(), "{found:?}");
+            Ok(())
+        });
+        if let Err(error) = checked {
+            panic!("{} {}: {error}", kind.group, kind.kind);
+        }
+    }
+}
+
+/// What is made up above is what an API server accepts, so that the test above is about the right objects.
+#[test]
+fn what_the_server_accepts_is_decoded() -> Result<()> {
+    testkit::run(async {
+        let plane = ControlPlane::own().await?;
+        let client = plane.client("api-test").await?;
+        let namespace = plane.namespace("decode").await?;
+        let mut crds = api::crds();
+        crds.iter_mut().for_each(without_rules);
+        install(&client, crds).await?;
+        let mut runner = TestRunner::deterministic();
+        for (crd, kind) in api::crds().iter().zip(kinds::all()) {
+            let specs = arbitrary::value(&schema_of(crd)["spec"]);
+            let mut object = sample(&format!("{}/{}-minimal", kind.group, kind.kind.to_lowercase()))?;
+            for _ in 0..10 {
+                object["spec"] =
+                    specs.new_tree(&mut runner).map_err(|reason| anyhow::anyhow!("{reason}"))?.current();
+                let stored = create(&client, &namespace, &object, true).await?;
+                let stored = stored.unwrap_or_else(|refusal| panic!("{}: {refusal}\n{object}", kind.kind));
+                let decoded = (kind.round_trip)(stored.clone());
+                let encoded = decoded.unwrap_or_else(|error| panic!("{}: {error}\n{stored}", kind.kind));
+                let mut found = Vec::new();
+                lost(&stored["spec"], &encoded["spec"], "spec", &mut found);
+                assert!(found.is_empty(), "{}: {found:?}", kind.kind);
+            }
+        }
+        Ok(())
+    })
+}
+
+fn without_rules(schema: &mut Value) {
+    match schema {
+        Value::Object(node) => {
+            node.remove("x-kubernetes-validations");
+            node.values_mut().for_each(without_rules);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_rules),
+        _ => {}
+    }
+}

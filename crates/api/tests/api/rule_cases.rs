@@ -1,0 +1,700 @@
+//! For each rule something that it lets through and something that it refuses, as changes to the spec of a sample.
+
+use serde_json::{Value, json};
+
+pub(crate) struct Case {
+    /// The sample, below `deploy/samples`.
+    pub(crate) sample: &'static str,
+    /// Where the rule stands in the schema.
+    pub(crate) path: &'static str,
+    /// The field that the rule names, or words of its message.
+    pub(crate) rule: &'static str,
+    /// What is stored before the change, for rules about changes.
+    pub(crate) before: Option<Value>,
+    pub(crate) accepted: Value,
+    pub(crate) refused: Value,
+}
+
+fn case(
+    sample: &'static str,
+    path: &'static str,
+    rule: &'static str,
+    accepted: Value,
+    refused: Value,
+) -> Case {
+    Case { sample, path, rule, before: None, accepted, refused }
+}
+
+fn change(sample: &'static str, path: &'static str, rule: &'static str, states: [Value; 3]) -> Case {
+    let [before, accepted, refused] = states;
+    Case { sample, path, rule, before: Some(before), accepted, refused }
+}
+
+const CLUSTER: &str = "slurm.nebius.ai/slurmcluster-minimal";
+const OLD_CLUSTER: &str = "slurm.nebius.ai/slurmcluster-1.x";
+const NODE_SET: &str = "slurm.nebius.ai/nodeset-minimal";
+const POWER: &str = "slurm.nebius.ai/nodesetpowerstate-minimal";
+const CONFIGURATOR: &str = "slurm.nebius.ai/nodeconfigurator-minimal";
+const JAILED: &str = "slurm.nebius.ai/jailedconfig-minimal";
+const CHECK: &str = "slurm.nebius.ai/activecheck-minimal";
+const CONTROLLER: &str = "slinky.slurm.net/controller-minimal";
+const SLINKY_NODE_SET: &str = "slinky.slurm.net/nodeset-minimal";
+const LOGIN_SET: &str = "slinky.slurm.net/loginset-minimal";
+const ACCOUNTING: &str = "slinky.slurm.net/accounting-minimal";
+const REST_API: &str = "slinky.slurm.net/restapi-minimal";
+const TOKEN: &str = "slinky.slurm.net/token-minimal";
+
+pub(crate) fn all() -> Vec<Case> {
+    [cluster_names(), cluster(), cluster_volumes(), around_the_cluster(), slinky(), slinky_changes()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Names that parts of a cluster refer to. What is not rendered may refer to nothing.
+fn cluster_names() -> Vec<Case> {
+    let none = || json!({ "k8sNodeFilterName": "nowhere" });
+    let part = |name: &str, value: Value| json!({ "slurmNodes": { name: value } });
+    let of = |mut value: Value, more: Value| {
+        crate::server::merge(&mut value, &more);
+        value
+    };
+    vec![
+        case(
+            CLUSTER,
+            "spec",
+            ".populateJail.k8sNodeFilterName",
+            json!({ "maintenance": "skipPopulateJail", "populateJail": none() }),
+            json!({ "populateJail": none() }),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".slurmNodes.controller.k8sNodeFilterName",
+            json!({}),
+            part("controller", none()),
+        ),
+        case(CLUSTER, "spec", ".slurmNodes.login.k8sNodeFilterName", json!({}), part("login", none())),
+        case(
+            CLUSTER,
+            "spec",
+            ".slurmNodes.accounting.k8sNodeFilterName",
+            part("accounting", none()),
+            part("accounting", of(none(), json!({ "enabled": true }))),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".slurmNodes.rest.k8sNodeFilterName",
+            part("rest", of(none(), json!({ "enabled": true }))),
+            json!({ "slurmNodes": {
+                "accounting": { "enabled": true },
+                "rest": { "enabled": true, "k8sNodeFilterName": "nowhere" },
+            } }),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".slurmNodes.exporter.k8sNodeFilterName",
+            part("exporter", of(none(), json!({ "enabled": true, "exporter": { "image": "old" } }))),
+            part("exporter", of(none(), json!({ "enabled": true }))),
+        ),
+        case(
+            OLD_CLUSTER,
+            "spec",
+            ".slurmNodes.worker.k8sNodeFilterName",
+            part("worker", of(none(), json!({ "size": 0 }))),
+            part("worker", of(none(), json!({ "size": 1 }))),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".sConfigController.node.k8sNodeFilterName",
+            json!({ "sConfigController": { "node": null } }),
+            json!({ "sConfigController": { "node": none() } }),
+        ),
+        case(
+            CLUSTER,
+            "spec.k8sNodeFilters",
+            "must be unique",
+            json!({ "k8sNodeFilters": [{ "name": "anywhere" }, { "name": "gpu" }] }),
+            json!({ "k8sNodeFilters": [{ "name": "anywhere" }, { "name": "gpu" }, { "name": "gpu" }] }),
+        ),
+    ]
+}
+
+fn cluster() -> Vec<Case> {
+    let isolation = |memory: Value, limits: Value| {
+        let mut limits = limits;
+        crate::server::merge(&mut limits, &json!({ "enabled": true }));
+        json!({ "slurmNodes": { "login": {
+            "sshd": { "image": "sshd", "resources": { "memory": memory } },
+            "userIsolation": limits,
+        } } })
+    };
+    let partitions = |kind: &str, more: Value| {
+        let mut configuration = json!({ "configType": kind });
+        crate::server::merge(&mut configuration, &more);
+        json!({ "partitionConfiguration": configuration })
+    };
+    vec![
+        case(
+            CLUSTER,
+            "spec",
+            ".sConfigController.serviceAccountName",
+            json!({ "crVersion": "1.22.2", "sConfigController": { "serviceAccountName": null } }),
+            json!({ "crVersion": "5.0.0", "sConfigController": { "serviceAccountName": null } }),
+        ),
+        // The timeout that is not given is 5m here, and 1m in the next.
+        case(
+            CLUSTER,
+            "spec",
+            ".sConfigController.reconfigureWaitTimeout",
+            json!({ "sConfigController": { "reconfigurePollInterval": "4m59s" } }),
+            json!({ "sConfigController": { "reconfigurePollInterval": "5m" } }),
+        ),
+        case(
+            OLD_CLUSTER,
+            "spec",
+            ".sConfigController.reconfigureWaitTimeout",
+            json!({ "sConfigController": { "reconfigurePollInterval": "59s", "reconfigureWaitTimeout": null } }),
+            json!({ "sConfigController": { "reconfigurePollInterval": "2m", "reconfigureWaitTimeout": null } }),
+        ),
+        case(
+            OLD_CLUSTER,
+            "spec",
+            ".slurmNodes.worker.size",
+            partitions("structured", json!({ "partitions": [{ "name": "main", "isAll": true }] })),
+            partitions("structured", json!({ "partitions": [{ "name": "main", "nodeSetRefs": ["gpu"] }] })),
+        ),
+        case(
+            CLUSTER,
+            "spec.partitionConfiguration",
+            "Structured",
+            partitions("structured", json!({ "partitions": [{ "name": "main" }] })),
+            partitions("structured", json!({})),
+        ),
+        case(
+            CLUSTER,
+            "spec.partitionConfiguration",
+            "Structured",
+            partitions("default", json!({ "partitions": [] })),
+            partitions("structured", json!({ "partitions": [] })),
+        ),
+        case(
+            CLUSTER,
+            "spec.partitionConfiguration",
+            ".rawConfig",
+            partitions("custom", json!({ "rawConfig": ["PartitionName=main Nodes=ALL"] })),
+            partitions("custom", json!({ "rawConfig": ["PartitionName=main Nodes=ALL", "MaxStepCount=1"] })),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.exporter.accountingJobsLookback",
+            "greater than zero",
+            json!({ "slurmNodes": { "exporter": { "accountingJobsLookback": "10m" } } }),
+            json!({ "slurmNodes": { "exporter": { "accountingJobsLookback": "0h0m" } } }),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.login",
+            ".sshdServiceNodePort",
+            json!({ "slurmNodes": { "login": { "sshdServiceNodePort": 32768 } } }),
+            json!({ "slurmNodes": { "login": { "sshdServiceNodePort": 32769 } } }),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.login",
+            ".sshdServiceNodePort",
+            json!({ "slurmNodes": { "login": { "sshdServiceType": "LoadBalancer", "sshdServiceNodePort": null } } }),
+            json!({ "slurmNodes": { "login": { "sshdServiceNodePort": null } } }),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.login",
+            "less than the memory",
+            isolation("8Gi".into(), json!({ "memoryHigh": "4Gi", "memoryMax": "6Gi" })),
+            isolation("8Gi".into(), json!({ "memoryHigh": "4Gi", "memoryMax": "8Gi" })),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.login",
+            "set both",
+            isolation("10Gi".into(), json!({ "memoryHigh": "9Gi" })),
+            isolation("10Gi".into(), json!({ "memoryMax": "7Gi" })),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.login.userIsolation",
+            "memoryHigh must not exceed memoryMax",
+            isolation("8Gi".into(), json!({ "memoryHigh": 1000, "memoryMax": "1k" })),
+            isolation("8Gi".into(), json!({ "memoryHigh": "2Gi", "memoryMax": "1Gi" })),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.login.userIsolation",
+            "more than zero",
+            json!({ "slurmNodes": { "login": { "userIsolation": { "memoryMax": "0" } } } }),
+            json!({ "slurmNodes": { "login": { "userIsolation": { "enabled": true, "memoryMax": 0 } } } }),
+        ),
+    ]
+}
+
+fn cluster_volumes() -> Vec<Case> {
+    let claim = || json!({ "accessModes": ["ReadWriteOnce"] });
+    let named = |name: &str| json!({ "volumeSourceName": name, "volumeClaimTemplateSpec": null });
+    let mount = |more: Value| {
+        let mut mount = json!({ "name": "data", "mountPath": "/data" });
+        crate::server::merge(&mut mount, &more);
+        json!([mount])
+    };
+    let volume = |part: &str, name: &str, value: Value| json!({ "slurmNodes": { part: { "volumes": { name: value } } } });
+    let both = || json!({ "volumeSourceName": "jail", "volumeClaimTemplateSpec": { "accessModes": ["ReadWriteOnce"] } });
+    let mut cases = vec![
+        case(
+            OLD_CLUSTER,
+            "spec",
+            ".slurmNodes.worker.volumes",
+            volume("worker", "customMounts", mount(json!({ "volumeSourceName": "jail" }))),
+            volume("worker", "customMounts", mount(json!({ "volumeSourceName": "missing" }))),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".populateJail.jailSnapshotVolume",
+            json!({ "populateJail": { "jailSnapshotVolume": { "volumeSourceName": "jail" } } }),
+            json!({ "populateJail": { "jailSnapshotVolume": { "volumeSourceName": "missing" } } }),
+        ),
+        case(
+            CLUSTER,
+            "spec.volumeSources[]",
+            "one source",
+            json!({ "volumeSources": [{ "name": "jail", "hostPath": { "path": "/" } }] }),
+            json!({ "volumeSources": [{ "name": "jail", "hostPath": { "path": "/" }, "emptyDir": {} }] }),
+        ),
+    ];
+    let single = [
+        (
+            "controller",
+            "spool",
+            ".slurmNodes.controller.volumes.spool",
+            "spec.slurmNodes.controller.volumes.spool",
+        ),
+        (
+            "controller",
+            "jail",
+            ".slurmNodes.controller.volumes.jail",
+            "spec.slurmNodes.controller.volumes.jail",
+        ),
+        ("login", "jail", ".slurmNodes.login.volumes.jail", "spec.slurmNodes.login.volumes.jail"),
+    ];
+    for (part, name, field, path) in single {
+        let accepted = || volume(part, name, named("jail"));
+        cases.push(case(CLUSTER, "spec", field, accepted(), volume(part, name, named("missing"))));
+        cases.push(case(CLUSTER, path, "exactly one", accepted(), volume(part, name, both())));
+    }
+    for (name, path) in
+        [("spool", "spec.slurmNodes.worker.volumes.spool"), ("jail", "spec.slurmNodes.worker.volumes.jail")]
+    {
+        let neither = json!({ "volumeSourceName": null, "volumeClaimTemplateSpec": null });
+        let accepted = volume("worker", name, named("jail"));
+        cases.push(case(OLD_CLUSTER, path, "exactly one", accepted, volume("worker", name, neither)));
+    }
+    let mounts = [
+        (
+            "controller",
+            "customMounts",
+            ".slurmNodes.controller.volumes.customMounts",
+            "spec.slurmNodes.controller.volumes.customMounts[]",
+        ),
+        (
+            "login",
+            "customMounts",
+            ".slurmNodes.login.volumes.customMounts",
+            "spec.slurmNodes.login.volumes.customMounts[]",
+        ),
+        (
+            "login",
+            "jailSubMounts",
+            ".slurmNodes.login.volumes.jailSubMounts",
+            "spec.slurmNodes.login.volumes.jailSubMounts[]",
+        ),
+    ];
+    for (part, name, field, path) in mounts {
+        let accepted = volume(part, name, mount(json!({ "volumeSourceName": "jail" })));
+        let unknown = volume(part, name, mount(json!({ "volumeSourceName": "missing" })));
+        cases.push(case(CLUSTER, "spec", field, accepted, unknown));
+        let accepted = volume(part, name, mount(json!({ "volumeClaimTemplateSpec": claim() })));
+        cases.push(case(CLUSTER, path, "exactly one", accepted, volume(part, name, mount(both()))));
+    }
+    for (name, path) in [
+        ("customMounts", "spec.slurmNodes.worker.volumes.customMounts[]"),
+        ("jailSubMounts", "spec.slurmNodes.worker.volumes.jailSubMounts[]"),
+    ] {
+        let accepted = volume("worker", name, mount(json!({ "volumeClaimTemplateSpec": claim() })));
+        cases.push(case(
+            OLD_CLUSTER,
+            path,
+            "exactly one",
+            accepted,
+            volume("worker", name, mount(json!({}))),
+        ));
+    }
+    cases
+}
+
+fn around_the_cluster() -> Vec<Case> {
+    let slurmd = |value: Value| json!({ "slurmd": value });
+    let volumes = |name: &str, value: Value| json!({ "slurmd": { "volumes": { name: value } } });
+    let mount = |name: &str, more: Value| {
+        let mut mount = json!({ "name": "data", "mountPath": "/data" });
+        crate::server::merge(&mut mount, &more);
+        volumes(name, json!([mount]))
+    };
+    let two = || json!({ "emptyDir": {}, "hostPath": { "path": "/" } });
+    let mut cases = vec![
+        case(
+            NODE_SET,
+            "spec",
+            "maxUnavailable",
+            json!({ "replicas": 500, "maxUnavailable": "100%" }),
+            json!({ "replicas": 600, "maxUnavailable": "100%" }),
+        ),
+        case(
+            NODE_SET,
+            "spec",
+            ".slurmd.security.procMount",
+            slurmd(json!({ "security": { "procMount": "Unmasked" } })),
+            json!({ "enableHostUserNamespace": true, "slurmd": { "security": { "procMount": "Unmasked" } } }),
+        ),
+        case(
+            NODE_SET,
+            "spec.slurmd",
+            ".resources",
+            slurmd(json!({ "resources": { "cpu": 1, "memory": "1Gi" } })),
+            slurmd(json!({ "resources": { "cpu": "0", "memory": "1Gi" } })),
+        ),
+        case(
+            NODE_SET,
+            "spec.slurmd",
+            ".resources",
+            slurmd(json!({ "resources": { "cpu": "100m" } })),
+            slurmd(json!({ "resources": { "memory": null } })),
+        ),
+        case(
+            NODE_SET,
+            "spec.slurmd",
+            ".customEnv",
+            slurmd(json!({ "customEnv": [{ "name": "A", "value": "B" }] })),
+            slurmd(json!({ "customEnv": [{ "name": "SOPERATOR_NODE_REAL_MEMORY_BYTES", "value": "1" }] })),
+        ),
+        case(
+            NODE_SET,
+            "spec.slurmd.volumes.jail",
+            "one source",
+            volumes("jail", json!({ "persistentVolumeClaim": null, "emptyDir": {} })),
+            volumes("jail", two()),
+        ),
+        // An empty spool is an emptyDir.
+        case(
+            NODE_SET,
+            "spec.slurmd.volumes.spool",
+            "one source",
+            volumes("spool", json!({ "volumeClaimTemplateSpec": null })),
+            volumes("spool", two()),
+        ),
+        case(
+            NODE_SET,
+            "spec.slurmd.volumes.spool",
+            "a claim of each worker's own or a volume source",
+            json!({}),
+            volumes("spool", json!({ "emptyDir": {} })),
+        ),
+        case(
+            POWER,
+            "spec.activeNodes",
+            "from 0 on",
+            json!({ "activeNodes": [0, 3] }),
+            json!({ "activeNodes": [0, -1] }),
+        ),
+        case(
+            CONFIGURATOR,
+            "spec",
+            "but not both",
+            json!({ "nodeConfigurator": { "enabled": false } }),
+            json!({ "nodeConfigurator": { "enabled": true } }),
+        ),
+        case(JAILED, "spec", ".items", json!({}), json!({ "items": [] })),
+        case(JAILED, "spec", ".items", json!({}), json!({ "items": null })),
+        case(
+            CHECK,
+            "spec",
+            ".k8sJobSpec",
+            json!({ "k8sJobSpec": null, "podTemplateNameRef": "pod" }),
+            json!({ "k8sJobSpec": null }),
+        ),
+        case(
+            CHECK,
+            "spec",
+            ".slurmJobSpec",
+            json!({ "checkType": "slurmJob", "slurmJobSpec": { "sbatchScript": "#!/bin/sh" } }),
+            json!({ "checkType": "slurmJob" }),
+        ),
+        case(CHECK, "spec.name", "a container", json!({ "name": "a-1" }), json!({ "name": "A_1" })),
+        case(
+            CHECK,
+            "spec.schedule",
+            "cron",
+            json!({ "schedule": "*/5  * * * MON-FRI" }),
+            json!({ "schedule": "every hour" }),
+        ),
+        case(
+            CHECK,
+            "spec.schedule",
+            "cron",
+            json!({ "schedule": "@every 1h" }),
+            json!({ "schedule": "* * * *" }),
+        ),
+    ];
+    for path in ["/etc/../x", "etc/motd", "/.", "/a/./b", "/a/.."] {
+        cases.push(case(
+            JAILED,
+            "spec.items[]",
+            ".path",
+            json!({ "items": [{ "key": "a", "path": "/etc/..motd.d/.a" }] }),
+            json!({ "items": [{ "key": "a", "path": path }] }),
+        ));
+    }
+    for value in [json!(0), json!(501), json!("0%"), json!("20")] {
+        cases.push(case(
+            NODE_SET,
+            "spec",
+            "maxUnavailable",
+            json!({ "maxUnavailable": 500 }),
+            json!({ "maxUnavailable": value }),
+        ));
+    }
+    for (name, one, inner) in [
+        (
+            "customVolumeMounts",
+            "spec.slurmd.volumes.customVolumeMounts[]",
+            "spec.slurmd.volumes.customVolumeMounts[].volumeSource",
+        ),
+        (
+            "jailSubMounts",
+            "spec.slurmd.volumes.jailSubMounts[]",
+            "spec.slurmd.volumes.jailSubMounts[].volumeSource",
+        ),
+    ] {
+        let accepted = || mount(name, json!({ "volumeSource": { "emptyDir": {} } }));
+        cases.push(case(NODE_SET, one, "exactly one", accepted(), mount(name, json!({}))));
+        cases.push(case(
+            NODE_SET,
+            inner,
+            "one source",
+            accepted(),
+            mount(name, json!({ "volumeSource": two() })),
+        ));
+    }
+    cases
+}
+
+fn slinky() -> Vec<Case> {
+    let external = || json!({ "external": true, "slurmKeyRef": null, "jwtKeyRef": null });
+    let at = |more: Value| {
+        let mut spec = external();
+        crate::server::merge(&mut spec, &more);
+        spec
+    };
+    let outside = || at(json!({ "externalConfig": { "host": "slurm.example.org", "port": 6817 } }));
+    let strategy = |value: Value| json!({ "updateStrategy": value });
+    let scheduled = |duration: &str| {
+        strategy(json!({
+            "type": "ScheduledUpdate",
+            "scheduledUpdate": { "startTime": "2026-12-01T02:00:00Z", "duration": duration },
+        }))
+    };
+    let mut cases = Vec::new();
+    for sample in [CONTROLLER, ACCOUNTING] {
+        cases.push(case(
+            sample,
+            "spec",
+            "slurmKeyRef must be set",
+            outside(),
+            json!({ "slurmKeyRef": null }),
+        ));
+        let old = json!({ "jwtKeyRef": null, "jwtHs256KeyRef": { "name": "jwt", "key": "jwt.key" } });
+        cases.push(case(
+            sample,
+            "spec",
+            "jwtKeyRef or jwtHs256KeyRef must be set",
+            old,
+            json!({ "jwtKeyRef": null }),
+        ));
+        cases.push(case(sample, "spec", "externalConfig must be set", outside(), external()));
+    }
+    for sample in [SLINKY_NODE_SET, LOGIN_SET, REST_API] {
+        cases.push(case(
+            sample,
+            "spec.controllerRef",
+            "must not be empty",
+            json!({ "controllerRef": { "name": "slurm" } }),
+            json!({ "controllerRef": { "name": null } }),
+        ));
+    }
+    cases.extend([
+        case(
+            CONTROLLER,
+            "spec",
+            "high availability",
+            json!({ "ha": { "enabled": true }, "persistence": { "existingClaim": "state" } }),
+            json!({ "ha": { "enabled": true } }),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.extraConf",
+            "Key=Value",
+            json!({ "extraConf": "Weight=10  Gres=gpu:8" }),
+            json!({ "extraConf": "Weight=10 Gres" }),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.ssh",
+            "when ssh is enabled",
+            json!({ "ssh": { "sssdConfRef": { "key": "sssd.conf" } } }),
+            json!({ "ssh": { "enabled": true, "sssdConfRef": { "key": "sssd.conf" } } }),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.updateStrategy",
+            "are required when type is ScheduledUpdate",
+            scheduled("30m"),
+            strategy(json!({ "type": "ScheduledUpdate" })),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.updateStrategy",
+            ".rollingUpdate.maxUnavailable",
+            strategy(json!({ "rollingUpdate": { "maxUnavailable": "1%" } })),
+            strategy(json!({ "rollingUpdate": { "maxUnavailable": "0%" } })),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.updateStrategy",
+            ".rollingUpdate.maxUnavailable",
+            strategy(json!({ "type": "OnDelete", "rollingUpdate": { "maxUnavailable": 0 } })),
+            strategy(json!({ "rollingUpdate": { "maxUnavailable": 0 } })),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.updateStrategy",
+            ".scheduledUpdate.duration",
+            scheduled("60s"),
+            scheduled("59s"),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.updateStrategy.scheduledUpdate.duration",
+            "a number with a unit",
+            scheduled("1h30m"),
+            scheduled("half an hour"),
+        ),
+        case(
+            LOGIN_SET,
+            "spec.sssdConfRef",
+            "must not be empty",
+            json!({}),
+            json!({ "sssdConfRef": { "name": "" } }),
+        ),
+        case(
+            LOGIN_SET,
+            "spec.strategy",
+            ".type",
+            json!({ "strategy": { "type": "Recreate" } }),
+            json!({ "strategy": { "type": "Never" } }),
+        ),
+        case(
+            LOGIN_SET,
+            "spec.strategy",
+            ".rollingUpdate",
+            json!({ "strategy": { "rollingUpdate": { "maxSurge": 1 } } }),
+            json!({ "strategy": { "type": "Recreate", "rollingUpdate": { "maxSurge": 1 } } }),
+        ),
+        case(
+            TOKEN,
+            "spec",
+            "must be set",
+            json!({ "jwtKeyRef": null, "jwtHs256KeyRef": { "name": "jwt", "key": "jwt.key" } }),
+            json!({ "jwtKeyRef": null }),
+        ),
+        case(
+            TOKEN,
+            "spec.lifetime",
+            "a number with a unit",
+            json!({ "lifetime": "24h" }),
+            json!({ "lifetime": "1d" }),
+        ),
+    ]);
+    cases
+}
+
+/// Rules about changes: what is stored, a change that is fine, and one that is not.
+fn slinky_changes() -> Vec<Case> {
+    let jwt = |name: &str| json!({ "jwtKeyRef": { "name": name, "key": "jwt.key" } });
+    let moved = || json!({ "jwtKeyRef": null, "jwtHs256KeyRef": { "name": "jwt", "key": "jwt.key" } });
+    let mut cases = Vec::new();
+    for sample in [CONTROLLER, ACCOUNTING, TOKEN] {
+        cases.push(change(sample, "spec", "cannot change jwtKeyRef", [jwt("jwt"), moved(), jwt("other")]));
+    }
+    for sample in [SLINKY_NODE_SET, LOGIN_SET] {
+        let other = json!({ "controllerRef": { "name": "other" } });
+        let states = [json!({}), json!({ "replicas": 2 }), other];
+        cases.push(change(sample, "spec.controllerRef", "cannot change controllerRef", states));
+    }
+    let persistence = |value: Value| json!({ "persistence": value });
+    cases.extend([
+        change(
+            CONTROLLER,
+            "spec.clusterName",
+            "cannot change ClusterName",
+            [json!({ "clusterName": "a" }), json!({ "extraConf": "x" }), json!({ "clusterName": "b" })],
+        ),
+        change(
+            CONTROLLER,
+            "spec.slurmKeyRef",
+            "cannot change SlurmKeyRef",
+            [
+                json!({}),
+                json!({ "slurmKeyRef": { "key": "another.key" } }),
+                json!({ "slurmKeyRef": { "name": "other" } }),
+            ],
+        ),
+        change(
+            CONTROLLER,
+            "spec.persistence.enabled",
+            "cannot change persistence.enabled",
+            [json!({}), persistence(json!({ "enabled": true })), persistence(json!({ "enabled": false }))],
+        ),
+        change(
+            CONTROLLER,
+            "spec.persistence",
+            "cannot change persistence.existingClaim",
+            [
+                persistence(json!({ "existingClaim": "a" })),
+                persistence(json!({ "storageClassName": "fast" })),
+                persistence(json!({ "existingClaim": "b" })),
+            ],
+        ),
+        change(
+            SLINKY_NODE_SET,
+            "spec",
+            "cannot change volumeClaimTemplates",
+            [
+                json!({}),
+                json!({ "volumeClaimTemplates": [] }),
+                json!({ "volumeClaimTemplates": [{ "metadata": { "name": "data" } }] }),
+            ],
+        ),
+    ]);
+    cases
+}

@@ -1,0 +1,73 @@
+//! One object that cannot be decoded does not hide the others of its kind.
+
+use anyhow::{Context, Result};
+use api::slinky::v1beta1 as slinky;
+use api::soperator::{v1, v1alpha1};
+use kube::api::ListParams;
+use kube::core::{DeserializeGuard, NamespaceResourceScope};
+use kube::{Api, Client, CustomResourceExt, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use testkit::ControlPlane;
+
+use crate::server::{create, install, sample};
+
+/// The same CRDs, as an installation may have had them that let anything through.
+fn loose() -> Vec<Value> {
+    let mut crds = api::crds();
+    for crd in &mut crds {
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+            json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    }
+    crds
+}
+
+#[test]
+fn an_object_that_cannot_be_decoded_is_skipped_in_a_list_of_its_kind() -> Result<()> {
+    testkit::run(async {
+        let plane = ControlPlane::own().await?;
+        let client = plane.client("api-test").await?;
+        let namespace = plane.namespace("undecodable").await?;
+        install(&client, loose()).await?;
+        for crd in api::crds() {
+            let names = (crd["spec"]["group"].as_str(), crd["spec"]["names"]["kind"].as_str());
+            let (Some(group), Some(kind)) = names else { continue };
+            let good = sample(&format!("{group}/{}-minimal", kind.to_lowercase()))?;
+            let mut bad = good.clone();
+            bad["metadata"]["name"] = "a-bad-one".into();
+            bad["spec"] = json!("not an object");
+            for object in [good, bad] {
+                create(&client, &namespace, &object, false).await?.map_err(anyhow::Error::msg)?;
+            }
+        }
+        install(&client, api::crds()).await?;
+
+        check::<v1::SlurmCluster>(&client, &namespace).await?;
+        check::<v1alpha1::NodeSet>(&client, &namespace).await?;
+        check::<v1alpha1::NodeSetPowerState>(&client, &namespace).await?;
+        check::<v1alpha1::NodeConfigurator>(&client, &namespace).await?;
+        check::<v1alpha1::JailedConfig>(&client, &namespace).await?;
+        check::<v1alpha1::ActiveCheck>(&client, &namespace).await?;
+        check::<slinky::Controller>(&client, &namespace).await?;
+        check::<slinky::NodeSet>(&client, &namespace).await?;
+        check::<slinky::LoginSet>(&client, &namespace).await?;
+        check::<slinky::Accounting>(&client, &namespace).await?;
+        check::<slinky::RestApi>(&client, &namespace).await?;
+        check::<slinky::Token>(&client, &namespace).await
+    })
+}
+
+async fn check<K>(client: &Client, namespace: &str) -> Result<()>
+where
+    K: CustomResourceExt + Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let api: Api<DeserializeGuard<K>> = Api::namespaced(client.clone(), namespace);
+    let list = api.list(&ListParams::default()).await.with_context(|| format!("list {}", K::crd_name()))?;
+    let (good, bad): (Vec<_>, Vec<_>) = list.items.into_iter().map(|guard| guard.0).partition(Result::is_ok);
+    assert_eq!((good.len(), bad.len()), (1, 1), "{}", K::crd_name());
+    for error in bad.into_iter().filter_map(Result::err) {
+        assert_eq!(error.metadata.name.as_deref(), Some("a-bad-one"));
+    }
+    Ok(())
+}
