@@ -79,17 +79,27 @@ fn object(schema: &Value) -> BoxedStrategy<Value> {
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let name = name.clone();
         // Deep in Kubernetes' own types few fields are enough, and many are slow.
-        let likely = match (required.contains(&name.as_str()), open) {
-            (true, _) => 1.0,
-            (false, true) => 0.05,
-            (false, false) => 0.5,
-        };
+        let likely = if open { 0.05 } else { 0.5 };
+        let needed = required.contains(&name.as_str());
         let field = value(property).prop_map(move |value| (name.clone(), value));
-        fields.push(prop::option::weighted(likely, field).boxed());
+        fields.push(if needed {
+            field.prop_map(Some).boxed()
+        } else {
+            prop::option::weighted(likely, field).boxed()
+        });
     }
-    if open {
+    if open && schema["type"] == "object" {
         let unknown = Just((UNKNOWN.to_owned(), json!({ "a": [1, "b", null], "c": false, "d": 0, "e": "" })));
         fields.push(prop::option::weighted(0.3, unknown).boxed());
     }
-    fields.prop_map(|fields| Value::Object(fields.into_iter().flatten().collect::<Map<_, _>>())).boxed()
+    let least = schema["minProperties"].as_u64().unwrap_or_default();
+    let whole = move |fields: Vec<Option<(String, Value)>>| {
+        let mut fields: Map<String, Value> = fields.into_iter().flatten().collect();
+        // The one kind of object that needs more than it names: a volume needs a source.
+        if (fields.len() as u64) < least {
+            fields.insert("emptyDir".to_owned(), json!({}));
+        }
+        Value::Object(fields)
+    };
+    fields.prop_map(whole).boxed()
 }

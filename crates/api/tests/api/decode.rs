@@ -38,7 +38,12 @@ fn whatever_the_schema_accepts_is_decoded_and_encoded_without_loss() {
         let version = crd["spec"]["versions"][0]["name"].as_str().unwrap();
         let schema = schema_of(crd);
         let object = (arbitrary::value(&schema["spec"]), arbitrary::value(&schema["status"]));
-        let mut runner = TestRunner::new(Config { cases: 200, max_shrink_iters: 200, ..Config::default() });
+        let mut runner = TestRunner::new(Config {
+            cases: 200,
+            max_shrink_iters: 200,
+            failure_persistence: None,
+            ..Config::default()
+        });
         let checked = runner.run(&object, |(spec, status)| {
             let object = json!({
                 "apiVersion": format!("{}/{version}", kind.group), "kind": kind.kind,

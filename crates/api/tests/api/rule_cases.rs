@@ -252,13 +252,6 @@ fn cluster_volumes() -> Vec<Case> {
     let both = || json!({ "volumeSourceName": "jail", "volumeClaimTemplateSpec": { "accessModes": ["ReadWriteOnce"] } });
     let mut cases = vec![
         case(
-            OLD_CLUSTER,
-            "spec",
-            ".slurmNodes.worker.volumes",
-            volume("worker", "customMounts", mount(json!({ "volumeSourceName": "jail" }))),
-            volume("worker", "customMounts", mount(json!({ "volumeSourceName": "missing" }))),
-        ),
-        case(
             CLUSTER,
             "spec",
             ".populateJail.jailSnapshotVolume",
@@ -293,9 +286,12 @@ fn cluster_volumes() -> Vec<Case> {
         cases.push(case(CLUSTER, "spec", field, accepted(), volume(part, name, named("missing"))));
         cases.push(case(CLUSTER, path, "exactly one", accepted(), volume(part, name, both())));
     }
-    for (name, path) in
-        [("spool", "spec.slurmNodes.worker.volumes.spool"), ("jail", "spec.slurmNodes.worker.volumes.jail")]
-    {
+    for (name, field, path) in [
+        ("spool", ".slurmNodes.worker.volumes.spool", "spec.slurmNodes.worker.volumes.spool"),
+        ("jail", ".slurmNodes.worker.volumes.jail", "spec.slurmNodes.worker.volumes.jail"),
+    ] {
+        let known = volume("worker", name, named("jail"));
+        cases.push(case(OLD_CLUSTER, "spec", field, known, volume("worker", name, named("missing"))));
         let neither = json!({ "volumeSourceName": null, "volumeClaimTemplateSpec": null });
         let accepted = volume("worker", name, named("jail"));
         cases.push(case(OLD_CLUSTER, path, "exactly one", accepted, volume("worker", name, neither)));
@@ -327,10 +323,21 @@ fn cluster_volumes() -> Vec<Case> {
         let accepted = volume(part, name, mount(json!({ "volumeClaimTemplateSpec": claim() })));
         cases.push(case(CLUSTER, path, "exactly one", accepted, volume(part, name, mount(both()))));
     }
-    for (name, path) in [
-        ("customMounts", "spec.slurmNodes.worker.volumes.customMounts[]"),
-        ("jailSubMounts", "spec.slurmNodes.worker.volumes.jailSubMounts[]"),
+    for (name, field, path) in [
+        (
+            "customMounts",
+            ".slurmNodes.worker.volumes.customMounts",
+            "spec.slurmNodes.worker.volumes.customMounts[]",
+        ),
+        (
+            "jailSubMounts",
+            ".slurmNodes.worker.volumes.jailSubMounts",
+            "spec.slurmNodes.worker.volumes.jailSubMounts[]",
+        ),
     ] {
+        let known = volume("worker", name, mount(json!({ "volumeSourceName": "jail" })));
+        let unknown = volume("worker", name, mount(json!({ "volumeSourceName": "missing" })));
+        cases.push(case(OLD_CLUSTER, "spec", field, known, unknown));
         let accepted = volume("worker", name, mount(json!({ "volumeClaimTemplateSpec": claim() })));
         cases.push(case(
             OLD_CLUSTER,

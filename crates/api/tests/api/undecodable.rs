@@ -7,7 +7,7 @@ use kube::api::ListParams;
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::{Api, Client, CustomResourceExt, Resource};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use testkit::ControlPlane;
 
 use crate::server::{create, install, sample};
@@ -35,7 +35,9 @@ fn an_object_that_cannot_be_decoded_is_skipped_in_a_list_of_its_kind() -> Result
             let good = sample(&format!("{group}/{}-minimal", kind.to_lowercase()))?;
             let mut bad = good.clone();
             bad["metadata"]["name"] = "a-bad-one".into();
-            bad["spec"] = json!("not an object");
+            for value in bad["spec"].as_object_mut().into_iter().flat_map(Map::values_mut) {
+                *value = json!(42.5);
+            }
             for object in [good, bad] {
                 create(&client, &namespace, &object, false).await?.map_err(anyhow::Error::msg)?;
             }

@@ -41,6 +41,13 @@ macro_rules! sources_exist {
     };
 }
 
+/// The beginning of a rule about workers inside the cluster, if there are any.
+macro_rules! no_workers {
+    () => {
+        "!has(self.slurmNodes.worker) || !has(self.slurmNodes.worker.size) || self.slurmNodes.worker.size == 0 || "
+    };
+}
+
 const NO_FILTER: &str = "k8sNodeFilterName must be the name of an entry of spec.k8sNodeFilters: correct the name or add the filter";
 const NO_SOURCE: &str =
     "volumeSourceName must be the name of an entry of spec.volumeSources: correct the name or add the volume";
@@ -81,7 +88,7 @@ pub(super) const SPEC: &[Rule] = &[
     .at(".slurmNodes.exporter.k8sNodeFilterName"),
     rule(
         concat!(
-            "!has(self.slurmNodes.worker) || !has(self.slurmNodes.worker.size) || self.slurmNodes.worker.size == 0 || ",
+            no_workers!(),
             filter_exists!("self.slurmNodes.worker.k8sNodeFilterName")
         ),
         NO_FILTER,
@@ -107,16 +114,25 @@ pub(super) const SPEC: &[Rule] = &[
     rule(sources_exist!("self.slurmNodes.login.volumes.customMounts"), NO_SOURCE)
         .at(".slurmNodes.login.volumes.customMounts"),
     rule(
-        concat!(
-            "!has(self.slurmNodes.worker) || !has(self.slurmNodes.worker.size) || self.slurmNodes.worker.size == 0 || (",
-            source_exists!("self.slurmNodes.worker.volumes.spool"), " && ",
-            source_exists!("self.slurmNodes.worker.volumes.jail"), " && (",
-            sources_exist!("self.slurmNodes.worker.volumes.jailSubMounts"), ") && (",
-            sources_exist!("self.slurmNodes.worker.volumes.customMounts"), "))"
-        ),
+        concat!(no_workers!(), source_exists!("self.slurmNodes.worker.volumes.spool")),
         NO_SOURCE,
     )
-    .at(".slurmNodes.worker.volumes"),
+    .at(".slurmNodes.worker.volumes.spool"),
+    rule(
+        concat!(no_workers!(), source_exists!("self.slurmNodes.worker.volumes.jail")),
+        NO_SOURCE,
+    )
+    .at(".slurmNodes.worker.volumes.jail"),
+    rule(
+        concat!(no_workers!(), sources_exist!("self.slurmNodes.worker.volumes.jailSubMounts")),
+        NO_SOURCE,
+    )
+    .at(".slurmNodes.worker.volumes.jailSubMounts"),
+    rule(
+        concat!(no_workers!(), sources_exist!("self.slurmNodes.worker.volumes.customMounts")),
+        NO_SOURCE,
+    )
+    .at(".slurmNodes.worker.volumes.customMounts"),
     rule(
         concat!(
             "!has(self.populateJail.jailSnapshotVolume) || ",

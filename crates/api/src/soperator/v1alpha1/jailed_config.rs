@@ -54,7 +54,7 @@ pub struct JailedConfigSpec {
     /// Permissions of the files, as a decimal number: 420 is 0644. Default: 0644.
     pub default_mode: Option<i32>,
     /// Which key of the ConfigMap becomes which file. At least one.
-    #[schemars(extend("x-kubernetes-list-type" = "atomic"), length(max = 4096))]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"), length(max = 1024))]
     pub items: Option<Vec<JailedFile>>,
     /// What is done after the files were written. Default: nothing.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
