@@ -8,13 +8,13 @@
 
 pub mod condition;
 pub mod foreign;
+pub mod merge;
 pub mod open;
 pub mod scalar;
 pub mod schema;
 pub mod slinky;
 pub mod soperator;
 
-use kube::CustomResourceExt;
 use serde_json::Value;
 
 pub use open::Open;
@@ -22,9 +22,4 @@ pub use open::Open;
 /// All kinds of both groups as CRDs, in the order in which they are best read.
 pub fn crds() -> Vec<Value> {
     [soperator::crds(), slinky::crds()].concat()
-}
-
-/// The name of a kind's CRD, for looking whether it is installed.
-pub fn crd_name<K: CustomResourceExt>() -> &'static str {
-    K::crd_name()
 }

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::merge;
 use crate::schema::kubernetes;
 
 /// An object with the shape of `T`, and whatever fields a newer Kubernetes gave `T` since.
@@ -28,9 +29,10 @@ impl<T> Open<T> {
         &self.fields
     }
 
-    /// The object as it was written, to be merged into what we generate.
-    pub fn into_value(self) -> Value {
-        Value::Object(self.fields)
+    /// What we generate, with this laid over it.
+    pub fn merged_over(&self, mut ours: Map<String, Value>) -> Map<String, Value> {
+        merge::over(&mut ours, &self.fields);
+        ours
     }
 }
 

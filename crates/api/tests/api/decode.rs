@@ -1,8 +1,10 @@
 //! Whatever the CRDs accept our types can decode, and nothing that was written is lost.
 
 use anyhow::Result;
+use api::slinky::v1beta1 as slinky;
+use proptest::prop_assert;
 use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 use testkit::ControlPlane;
 
@@ -50,15 +52,60 @@ fn whatever_the_schema_accepts_is_decoded_and_encoded_without_loss() {
                 "metadata": { "name": "x" }, "spec": spec, "status": status,
             });
             let encoded = (kind.round_trip)(object.clone())
-                .map_err(|error| proptest::test_runner::TestCaseError::fail(format!("{error}: {object}")))?;
+                .map_err(|error| TestCaseError::fail(format!("{error}: {object}")))?;
             let mut found = Vec::new();
             lost(&object, &encoded, "", &mut found);
-            proptest::prop_assert!(found.is_empty(), "{found:?}");
+            prop_assert!(found.is_empty(), "{found:?}");
             Ok(())
         });
         if let Err(error) = checked {
             panic!("{} {}: {error}", kind.group, kind.kind);
         }
+    }
+}
+
+/// Whether all of `part` is in `whole`: fields by their names, items of a list anywhere in it.
+fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part
+            .iter()
+            .all(|(name, part)| part.is_null() || whole.get(name).is_some_and(|whole| contains(whole, part))),
+        (Value::Array(whole), Value::Array(part)) => {
+            part.iter().all(|part| whole.iter().any(|whole| contains(whole, part)))
+        }
+        _ => whole == part,
+    }
+}
+
+/// A pod is made of what we generate with the user's part laid over it.
+#[test]
+fn nothing_of_a_users_container_is_lost_by_decode_merge_and_encode() {
+    let ours = json!({
+        "name": "slurmd", "image": "slurmd:26.05", "args": ["-D"],
+        "env": [{ "name": "POD_NAME", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } }],
+        "livenessProbe": { "exec": { "command": ["scontrol", "ping"] }, "periodSeconds": 10 },
+        "ports": [{ "containerPort": 6818, "name": "slurmd" }],
+        "securityContext": { "privileged": true, "capabilities": { "add": ["SYS_NICE"] } },
+        "volumeMounts": [{ "name": "spool", "mountPath": "/var/spool/slurmd" }],
+    });
+    let clusters = &api::crds()[0];
+    let place = "/spec/properties/slurmNodes/properties/login/properties/customInitContainers/items";
+    let schema = schema_of(clusters).pointer(place).expect("a container in the schema");
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let checked = runner.run(&arbitrary::value(schema), |container| {
+        let object = json!({
+            "apiVersion": "slinky.slurm.net/v1beta1", "kind": "NodeSet", "metadata": { "name": "x" },
+            "spec": { "controllerRef": { "name": "slurm" }, "slurmd": container },
+        });
+        let node_set: slinky::NodeSet = serde_json::from_value(object)
+            .map_err(|error| TestCaseError::fail(format!("{error}: {container}")))?;
+        let slurmd = node_set.spec.slurmd.unwrap_or_default();
+        let merged = Value::Object(slurmd.merged_over(ours.as_object().cloned().unwrap_or_default()));
+        prop_assert!(contains(&merged, &container), "{container} became {merged}");
+        Ok(())
+    });
+    if let Err(error) = checked {
+        panic!("{error}");
     }
 }
 

@@ -40,7 +40,9 @@ fn collect(schema: &Value, path: &str, crd: &str, rules: &mut Vec<Rule>) {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
         collect(property, &path, crd, rules);
     }
-    collect(&schema["items"], &format!("{path}[]"), crd, rules);
+    if let Some(items) = schema.get("items") {
+        collect(items, &format!("{path}[]"), crd, rules);
+    }
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! One object that cannot be decoded does not hide the others of its kind.
 
-use anyhow::{Context, Result};
+use std::time::Duration;
+
+use anyhow::Result;
 use api::slinky::v1beta1 as slinky;
 use api::soperator::{v1, v1alpha1};
 use kube::api::ListParams;
@@ -9,6 +11,7 @@ use kube::{Api, Client, CustomResourceExt, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use testkit::ControlPlane;
+use testkit::process::eventually;
 
 use crate::server::{create, install, sample};
 
@@ -65,7 +68,11 @@ where
     K: Clone + std::fmt::Debug + DeserializeOwned,
 {
     let api: Api<DeserializeGuard<K>> = Api::namespaced(client.clone(), namespace);
-    let list = api.list(&ListParams::default()).await.with_context(|| format!("list {}", K::crd_name()))?;
+    // Right after a change of the CRD the server answers that its storage is being set up again.
+    let list = eventually(&format!("list {}", K::crd_name()), Duration::from_secs(30), async || {
+        Ok(Some(api.list(&ListParams::default()).await?))
+    })
+    .await?;
     let (good, bad): (Vec<_>, Vec<_>) = list.items.into_iter().map(|guard| guard.0).partition(Result::is_ok);
     assert_eq!((good.len(), bad.len()), (1, 1), "{}", K::crd_name());
     for error in bad.into_iter().filter_map(Result::err) {
