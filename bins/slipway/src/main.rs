@@ -1,5 +1,6 @@
 //! `slipway`: the control plane. Distroless, non-root, one executable for all its components.
 
+mod crds;
 mod operator;
 
 use std::process::ExitCode;
@@ -9,7 +10,7 @@ use telemetry::cli::{Program, VERSION};
 static PROGRAM: Program = Program {
     name: "slipway",
     about: "Slurm clusters on Kubernetes: the control plane",
-    components: &[operator::COMPONENT, VERSION],
+    components: &[operator::COMPONENT, crds::COMPONENT, VERSION],
     called_by: &[
         ("slurm_operator", "operator"),
         ("manager", "operator"),

@@ -96,8 +96,40 @@ fn name_of_a_component_that_is_not_built_is_refused() {
         assert_eq!(refused.status.code(), Some(2));
         let text = String::from_utf8(refused.stderr).unwrap();
         assert!(text.contains(&format!("called as '{name}'")), "{text}");
-        assert!(text.contains(&format!("no component '{component}'; it has: operator, version")), "{text}");
+        assert!(
+            text.contains(&format!("no component '{component}'; it has: operator, crds, version")),
+            "{text}"
+        );
     }
+}
+
+#[test]
+fn crds_are_printed_as_one_stream_of_all_the_files() {
+    let printed = output(slipway(), &["crds"]);
+    assert!(printed.status.success());
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let mut documents: Vec<&str> = printed.split("---\n").skip(1).collect();
+    documents.sort_unstable();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<String> = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    files.sort_unstable();
+    assert_eq!(documents.len(), 12);
+    assert!(documents == files, "the printed CRDs are not those in deploy/crds");
+}
+
+/// `slipway crds | head` is no failure of ours.
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_crds_without_a_panic() {
+    let mut child = command(slipway(), &["crds"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().unwrap();
+    let text = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.code() == Some(1) && text.starts_with("slipway crds: Broken pipe"), "{text}");
 }
 
 #[test]

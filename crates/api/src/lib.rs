@@ -6,6 +6,8 @@
 //! Defaults stand in the schema, so that the stored object says what will happen. The exception is a field whose default differs
 //! between Soperator 1.x and 5.x: it has none here, and is filled in when the dialect of the cluster is known.
 
+#![allow(clippy::duplicated_attributes, reason = "printer columns of different fields have the same type")]
+
 pub mod condition;
 pub mod foreign;
 pub mod merge;
@@ -22,4 +24,61 @@ pub use open::Open;
 /// All kinds of both groups as CRDs, in the order in which they are best read.
 pub fn crds() -> Vec<Value> {
     [soperator::crds(), slinky::crds()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls `look` with every field that our types describe, and its path. Kubernetes' own types are open and not described here.
+    fn fields(schema: &Value, path: &str, look: &mut impl FnMut(&str, &Value)) {
+        for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}.{name}");
+            look(&path, field);
+            if field["x-kubernetes-preserve-unknown-fields"] != true {
+                fields(field, &path, look);
+            }
+        }
+        for key in ["items", "additionalProperties"] {
+            if let Some(inner) =
+                schema.get(key).filter(|inner| inner["x-kubernetes-preserve-unknown-fields"] != true)
+            {
+                fields(inner, path, look);
+            }
+        }
+    }
+
+    /// `kubectl explain` is a manual.
+    #[test]
+    fn every_field_says_what_it_is_for() {
+        let mut poor = Vec::new();
+        let mut seen = 0;
+        for crd in crds() {
+            let kind = crd["spec"]["names"]["kind"].as_str().unwrap();
+            let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            for part in ["spec", "status"] {
+                fields(&schema["properties"][part], &format!("{kind}.{part}"), &mut |path, field| {
+                    seen += 1;
+                    let text = field["description"].as_str().unwrap_or_default();
+                    let letters = |text: &str| {
+                        text.to_lowercase().replace(|letter: char| !letter.is_alphanumeric(), "")
+                    };
+                    let name = path.rsplit('.').next().unwrap_or_default();
+                    if text.chars().count() < 20 || letters(text) == letters(name) {
+                        poor.push(format!("{path}: {text:?}"));
+                    }
+                });
+            }
+        }
+        assert!(seen > 500, "only {seen} fields were looked at");
+        assert!(poor.is_empty(), "{}", poor.join("\n"));
+    }
+
+    /// An API server takes requests of 3 MiB, and etcd objects of 1.5 MiB.
+    #[test]
+    fn crds_stay_small() {
+        let sizes: Vec<usize> = crds().iter().map(|crd| crd.to_string().len()).collect();
+        assert_eq!(sizes.len(), 12);
+        assert!(sizes.iter().sum::<usize>() < 1_500_000, "{sizes:?}");
+    }
 }

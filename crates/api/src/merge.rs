@@ -87,6 +87,7 @@ mod tests {
 
     use super::*;
 
+    #[allow(clippy::needless_pass_by_value, reason = "both are written in place")]
     fn merged(mut ours: Value, users: Value) -> Value {
         value_over("", &mut ours, &users);
         ours

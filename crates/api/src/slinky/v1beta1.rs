@@ -3,9 +3,6 @@
 //! Containers and pods are given as Kubernetes has them, without a schema, and are laid over those of the
 //! operator.
 
-// Columns of different fields have the same type and priority.
-#![allow(clippy::duplicated_attributes)]
-
 mod accounting;
 mod common;
 mod controller;
@@ -14,6 +11,7 @@ mod node_set;
 mod rest_api;
 mod rules;
 mod token;
+mod warnings;
 
 pub use accounting::*;
 pub use common::*;

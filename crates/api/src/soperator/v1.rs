@@ -122,7 +122,7 @@ pub struct SlurmClusterSpec {
     pub s_config_controller: Option<SConfigController>,
     /// Secrets of the cluster that are not generated under their usual names. May be empty: `{}`.
     pub secrets: Secrets,
-    /// Keys of slurm.conf.
+    /// Keys of slurm.conf that have a field of their own; all others go into `customSlurmConfig`.
     #[serde(default)]
     pub slurm_config: SlurmConfig,
     /// The parts of the cluster that run Slurm's daemons.

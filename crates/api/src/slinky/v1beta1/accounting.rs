@@ -115,7 +115,6 @@ fn mysql_port() -> i64 {
 #[serde(rename_all = "camelCase")]
 pub struct AccountingStatus {
     /// What is true of slurmdbd now, and what it waits for.
-    #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
     /// The `metadata.generation` that this status speaks of; older than the object's own: not yet looked at.

@@ -217,7 +217,6 @@ pub struct MetricsEndpoint {
 #[serde(rename_all = "camelCase")]
 pub struct ControllerStatus {
     /// What is true of slurmctld now, and what it waits for.
-    #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
     /// The `metadata.generation` that this status speaks of; older than the object's own: not yet looked at.

@@ -114,7 +114,6 @@ pub struct DeploymentRollingUpdate {
 #[serde(rename_all = "camelCase")]
 pub struct LoginSetStatus {
     /// What is true of the login nodes now, and what they wait for.
-    #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
     /// The `metadata.generation` that this status speaks of; older than the object's own: not yet looked at.

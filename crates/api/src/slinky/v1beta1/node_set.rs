@@ -264,7 +264,6 @@ pub struct NodeSetStatus {
     /// How often the name of a revision was taken already; it goes into the name of the next.
     pub collision_count: Option<i32>,
     /// What is true of the workers now, and what they wait for.
-    #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
     /// How many workers there shall be: `replicas`, or with `scalingMode: DaemonSet` the number of Kubernetes

@@ -64,7 +64,6 @@ pub struct RestApiSpec {
 #[serde(rename_all = "camelCase")]
 pub struct RestApiStatus {
     /// What is true of slurmrestd now, and what it waits for.
-    #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
     /// The `metadata.generation` that this status speaks of; older than the object's own: not yet looked at.

@@ -96,7 +96,6 @@ impl From<OldTokenKeyRef> for SecretKeyRef {
 #[serde(rename_all = "camelCase")]
 pub struct TokenStatus {
     /// What is true of the token now, and what it waits for.
-    #[serde(default)]
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
     /// When the token that is in the Secret now was made.

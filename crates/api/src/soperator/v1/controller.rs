@@ -33,7 +33,7 @@ pub struct Controller {
     pub slurmctld: NodeContainer,
     #[serde(flatten)]
     pub sssd: Sssd,
-    /// Volumes of the pod.
+    /// Volumes of the pod: the state of slurmctld, the jail, and your own.
     pub volumes: ControllerVolumes,
 }
 

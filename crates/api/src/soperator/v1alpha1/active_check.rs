@@ -271,7 +271,7 @@ pub struct ActiveCheckStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct K8sJobsStatus {
-    /// Name of the Job.
+    /// Name of the Kubernetes Job that ran last.
     pub last_job_name: String,
     /// When a Job was last due.
     #[schemars(with = "Option<DateTime>")]
@@ -315,7 +315,7 @@ pub struct SlurmJobsStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobAndReason {
-    /// Number of the job.
+    /// Number of the Slurm job, as in `squeue`.
     #[serde(rename = "jobID")]
     pub job_id: String,
     /// Why the job is in this list.

@@ -63,6 +63,14 @@ pub struct NodeConfiguratorSpec {
     pub share_process_namespace: bool,
 }
 
+impl NodeConfiguratorSpec {
+    /// The container of the user's own that runs on the nodes, under the name of either release; the rebooter goes before it.
+    pub fn container(&self) -> Option<&CustomContainer> {
+        let enabled = |container: &&CustomContainer| container.enabled;
+        self.custom_container.as_ref().filter(enabled).or(self.node_configurator.as_ref().filter(enabled))
+    }
+}
+
 /// A container on the nodes, and where its pods run.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -171,4 +179,41 @@ pub struct NodeConfiguratorStatus {
     pub reason: Option<String>,
     /// The last update in a word: `updating`, `failed` or `succeeded`. Kept for readers of Soperator's status.
     pub update_status: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_container_of_1x_still_runs() {
+        let spec: NodeConfiguratorSpec = serde_json::from_value(json!({
+            "rebooter": { "enabled": false },
+            "nodeConfigurator": { "enabled": true, "command": ["sysctl"] },
+        }))
+        .unwrap();
+        assert!(!spec.rebooter.enabled);
+        assert_eq!(
+            spec.container().and_then(|container| container.program.command.clone()),
+            Some(vec!["sysctl".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_container_that_is_off_does_not_hide_the_other() {
+        let spec: NodeConfiguratorSpec = serde_json::from_value(json!({
+            "customContainer": { "enabled": false, "name": "new" },
+            "nodeConfigurator": { "enabled": true, "name": "old" },
+        }))
+        .unwrap();
+        assert_eq!(spec.container().and_then(|container| container.program.name.as_deref()), Some("old"));
+    }
+
+    #[test]
+    fn without_a_word_the_rebooter_runs() {
+        let spec: NodeConfiguratorSpec = serde_json::from_value(json!({})).unwrap();
+        assert!(spec.rebooter.enabled && spec.container().is_none());
+    }
 }

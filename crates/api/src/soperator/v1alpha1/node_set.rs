@@ -343,6 +343,13 @@ pub struct Spool {
     pub source: Open<VolumeSource>,
 }
 
+impl Spool {
+    /// Whether nothing is said: it is an emptyDir then, whose content goes with the pod, and the user is warned of it.
+    pub fn is_unset(&self) -> bool {
+        self.volume_claim_template_spec.is_none() && self.source.fields().is_empty()
+    }
+}
+
 /// A volume and where it is mounted.
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -425,4 +432,23 @@ pub struct NodeSetStatus {
 
 fn pending() -> String {
     "Pending".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn spool_is_a_claim_a_source_or_unset() {
+        let claim: Spool =
+            serde_json::from_value(json!({ "volumeClaimTemplateSpec": { "storageClassName": "fast" } }))
+                .unwrap();
+        assert!(!claim.is_unset() && claim.source.fields().is_empty());
+        let source: Spool = serde_json::from_value(json!({ "hostPath": { "path": "/spool" } })).unwrap();
+        assert!(!source.is_unset() && source.volume_claim_template_spec.is_none());
+        let unset: Spool = serde_json::from_value(json!({})).unwrap();
+        assert!(unset.is_unset());
+    }
 }

@@ -97,3 +97,39 @@ fn switch_or(mut object: Schema) -> Schema {
     }
     object
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Objects that 1.x stored go on to drain, or not to drain, with the reason that scripts look for.
+    #[test]
+    fn a_switch_means_what_it_meant() {
+        for (stored, prefix) in [
+            (json!(false), None),
+            (json!(true), Some("[node_problem]")),
+            (json!({}), Some("")),
+            (json!({ "drainReasonPrefix": "[gpu]" }), Some("[gpu]")),
+        ] {
+            let reaction: DrainSlurmNode = serde_json::from_value(stored.clone()).unwrap();
+            assert_eq!(reaction.prefix(), prefix, "{stored}");
+            assert_eq!(serde_json::to_value(reaction).unwrap(), stored);
+        }
+    }
+
+    #[test]
+    fn a_switch_for_comments_means_what_it_meant() {
+        for (stored, prefix) in [
+            (json!(false), None),
+            (json!(true), Some("[node_problem]")),
+            (json!({}), Some("")),
+            (json!({ "commentPrefix": "[slow]" }), Some("[slow]")),
+        ] {
+            let reaction: CommentSlurmNode = serde_json::from_value(stored.clone()).unwrap();
+            assert_eq!(reaction.prefix(), prefix, "{stored}");
+            assert_eq!(serde_json::to_value(reaction).unwrap(), stored);
+        }
+    }
+}
