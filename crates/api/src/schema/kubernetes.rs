@@ -129,8 +129,8 @@ fn short(name: &str) -> &str {
     name.rsplit(['.', '/']).next().unwrap_or(name)
 }
 
-/// A schema less what a CRD has no use for: descriptions, merge strategies, and the zero values that the document gives as
-/// defaults of required fields, which would let the field be left out.
+/// A schema less what a CRD has no use for: descriptions, merge strategies, enums, to which a newer Kubernetes may add, and the
+/// zero values that the document gives as defaults of required fields, which would let the field be left out.
 fn reduced(schema: &Value, required: bool, openapi: &Value, into: &mut Map<String, Value>) -> Value {
     let reference = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref")).and_then(Value::as_str);
     let mut out = match reference.map(|reference| (reference, short(reference))) {
@@ -146,7 +146,7 @@ fn reduced(schema: &Value, required: bool, openapi: &Value, into: &mut Map<Strin
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (key, value) in schema.as_object().into_iter().flatten() {
         match key.as_str() {
-            "description" | "allOf" | "$ref" => {}
+            "description" | "allOf" | "$ref" | "enum" => {}
             "x-kubernetes-patch-merge-key" | "x-kubernetes-patch-strategy" | "x-kubernetes-unions" => {}
             "default" if required || value == &json!({}) => {}
             "properties" => {
