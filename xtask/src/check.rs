@@ -94,9 +94,7 @@ pub(crate) fn compatibility() -> Result<()> {
         tell("custom resources: not compared, since the originals' files are not beside the project");
         return Ok(());
     }
-    let folders = ["soperator/crds-head", "soperator/crds-1.22", "slinky/crds", "slinky/crds-seed-2025-12"];
-    let theirs =
-        folders.iter().map(|folder| CrdSet::read(&peers.join(folder))).collect::<Result<Vec<_>>>()?;
+    let theirs = CrdSet::read_all(&peers)?;
     let ours = CrdSet::new("crates/api", api::crds())?;
     let allowed = AllowList::of_workspace()?;
     let report = crd_diff::compare(&ours, &theirs, &allowed)?;

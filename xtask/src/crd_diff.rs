@@ -34,7 +34,7 @@ use crate::say;
 pub(crate) struct Args {
     /// Our definitions: a YAML file, or a folder of *.yaml files
     ours: PathBuf,
-    /// What they are compared with, likewise
+    /// What they are compared with, likewise; of a folder also the folders in it, each for itself
     #[arg(required = true)]
     theirs: Vec<PathBuf>,
     /// The differences that are meant, instead of deploy/crd-differences.yaml
@@ -50,7 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn command(args: &Args) -> Result<ExitCode> {
     let ours = CrdSet::read(&args.ours)?;
-    let theirs = args.theirs.iter().map(|path| CrdSet::read(path)).collect::<Result<Vec<_>>>()?;
+    let theirs = args.theirs.iter().map(|path| CrdSet::read_all(path)).collect::<Result<Vec<_>>>()?.concat();
     let allowed = match &args.allow {
         Some(path) => AllowList::read(path)?,
         None => AllowList::of_workspace()?,

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Map, Number, Value};
 
 /// All definitions of one place.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct CrdSet {
     /// Where they are from, as the user named it.
     pub(super) source: String,
@@ -17,7 +17,7 @@ pub(crate) struct CrdSet {
 }
 
 /// One definition.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Crd {
     pub(super) name: String,
     pub(super) group: String,
@@ -28,22 +28,34 @@ pub(super) struct Crd {
 impl CrdSet {
     /// A YAML file with one or more documents, or a folder of *.yaml files.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let mut objects = Vec::new();
-        if path.is_dir() {
-            let entries = fs::read_dir(path).with_context(|| format!("list {}", path.display()))?;
-            let mut files = entries
-                .map(|entry| Ok(entry?.path()))
-                .collect::<std::io::Result<Vec<_>>>()
-                .with_context(|| format!("list {}", path.display()))?;
-            files.retain(|file| file.extension().is_some_and(|extension| extension == "yaml"));
-            files.sort();
-            for file in files {
-                objects.extend(documents(&file)?);
-            }
-        } else {
-            objects = documents(path)?;
+        let source = path.display().to_string();
+        if !path.is_dir() {
+            return Self::new(&source, documents(path)?);
         }
-        Self::new(&path.display().to_string(), objects)
+        let mut objects = Vec::new();
+        for file in entries(path)?.iter().filter(|file| is_yaml(file)) {
+            objects.extend(documents(file)?);
+        }
+        Self::new(&source, objects)
+    }
+
+    /// The same, and a folder may hold further folders, each a set of its own: the same CRD in several releases.
+    /// What else lies there, charts and manifests, is passed over.
+    pub(crate) fn read_all(path: &Path) -> Result<Vec<Self>> {
+        let mut sets = Vec::new();
+        let mut folders = vec![path.to_owned()];
+        while let Some(folder) = folders.pop().filter(|folder| folder.is_dir()) {
+            let entries = entries(&folder)?;
+            if entries.iter().filter(|file| is_yaml(file)).any(|file| defines(file)) {
+                sets.push(Self::read(&folder)?);
+            }
+            folders.extend(entries.into_iter().rev().filter(|entry| entry.is_dir()));
+        }
+        // A file, or an error that says what is missing.
+        if sets.is_empty() {
+            sets.push(Self::read(path)?);
+        }
+        Ok(sets)
     }
 
     /// Of these objects those that are definitions; an error if none is. `source` is where they are from.
@@ -79,6 +91,25 @@ impl Crd {
         };
         Ok(Self { name, group, kind, spec })
     }
+}
+
+/// What is in a folder, in the order of the names.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+    let attempt = || format!("list {}", folder.display());
+    let entries = fs::read_dir(folder).with_context(attempt)?.map(|entry| Ok(entry?.path()));
+    let mut entries = entries.collect::<std::io::Result<Vec<_>>>().with_context(attempt)?;
+    entries.sort();
+    Ok(entries)
+}
+
+fn is_yaml(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "yaml")
+}
+
+/// Whether a file looks like one with definitions. Templates of charts cannot be read as YAML.
+fn defines(file: &Path) -> bool {
+    fs::read_to_string(file)
+        .is_ok_and(|text| text.lines().any(|line| line == "kind: CustomResourceDefinition"))
 }
 
 fn documents(file: &Path) -> Result<Vec<Value>> {
@@ -140,6 +171,25 @@ spec: {group: example.org, names: {kind: Boat}}
         let of = |path: &Path| CrdSet::read(path).unwrap().crds.into_keys().collect::<Vec<_>>();
         assert_eq!(of(&folder.path().join("two.yaml")), ["boats.example.org", "ships.example.org"]);
         assert_eq!(of(folder.path()), ["boats.example.org", "rafts.example.org", "ships.example.org"]);
+    }
+
+    #[test]
+    fn folders_below_a_folder_are_sets_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        for release in ["old", "new"] {
+            fs::create_dir(folder.path().join(release)).unwrap();
+            fs::write(folder.path().join(release).join("boats.yaml"), BOAT).unwrap();
+        }
+        fs::create_dir(folder.path().join("chart")).unwrap();
+        fs::write(folder.path().join("chart/boat.yaml"), "{{ not yaml }}").unwrap();
+        let sources = |path: &Path| -> Vec<String> {
+            let sets = CrdSet::read_all(path).unwrap();
+            let below = |source: String| source.replace(&folder.path().display().to_string(), "");
+            sets.into_iter().map(|set| below(set.source)).collect()
+        };
+        assert_eq!(sources(folder.path()), ["/new", "/old"]);
+        assert_eq!(sources(&folder.path().join("old/boats.yaml")), ["/old/boats.yaml"]);
+        assert!(CrdSet::read_all(&folder.path().join("nowhere")).is_err());
     }
 
     #[test]
