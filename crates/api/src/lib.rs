@@ -9,6 +9,7 @@
 #![allow(clippy::duplicated_attributes, reason = "printer columns of different fields have the same type")]
 
 pub mod condition;
+mod default;
 pub mod foreign;
 pub mod merge;
 pub mod open;

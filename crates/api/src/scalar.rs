@@ -1,11 +1,12 @@
 //! Values that users write as a number or as a string.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::json_schema;
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
+
+use crate::schema::inline_schema;
 
 /// A number or a string, kept as it was written. The API server stores both forms.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,38 +60,22 @@ impl From<&str> for Quantity {
 /// What Kubernetes accepts as a quantity, in a CRD.
 const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
-impl JsonSchema for IntOrString {
-    fn inline_schema() -> bool {
-        true
-    }
+inline_schema!(
+    IntOrString,
+    json_schema!({
+        "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "x-kubernetes-int-or-string": true,
+    })
+);
 
-    fn schema_name() -> Cow<'static, str> {
-        "IntOrString".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "anyOf": [{ "type": "integer" }, { "type": "string" }],
-            "x-kubernetes-int-or-string": true,
-        })
-    }
-}
-
-impl JsonSchema for Quantity {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Quantity".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = IntOrString::json_schema(generator);
-        schema.insert("pattern".to_owned(), QUANTITY.into());
-        schema
-    }
-}
+inline_schema!(
+    Quantity,
+    json_schema!({
+        "anyOf": [{ "type": "integer" }, { "type": "string" }],
+        "x-kubernetes-int-or-string": true,
+        "pattern": QUANTITY,
+    })
+);
 
 /// A span of time in Prometheus' notation: `30s`, `1h30m`, `1d`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,19 +88,10 @@ impl From<&str> for PrometheusDuration {
     }
 }
 
-impl JsonSchema for PrometheusDuration {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "PrometheusDuration".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": "^(0|(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?(([0-9]+)ms)?)$",
-        })
-    }
-}
+inline_schema!(
+    PrometheusDuration,
+    json_schema!({
+        "type": "string",
+        "pattern": "^(0|(([0-9]+)y)?(([0-9]+)w)?(([0-9]+)d)?(([0-9]+)h)?(([0-9]+)m)?(([0-9]+)s)?(([0-9]+)ms)?)$",
+    })
+);

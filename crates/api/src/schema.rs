@@ -7,12 +7,10 @@ pub mod kubernetes;
 pub(crate) mod rule;
 mod structural;
 
-use std::borrow::Cow;
-
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde_json::{Value, json};
 
 /// The CRD of a kind whose spec and status are `S` and `T`, as JSON: bindings of the CRD type would drop what they do not know.
@@ -43,56 +41,40 @@ fn of<T: JsonSchema>() -> Value {
     structural::of(schema.into())
 }
 
+/// A type whose schema stands where it is used and is written by hand.
+macro_rules! inline_schema {
+    ($kind:ident, $schema:expr) => {
+        impl schemars::JsonSchema for $kind {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($kind).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                $schema
+            }
+        }
+    };
+}
+pub(crate) use inline_schema;
+
 /// `type: integer` without a format: what Go's `int` became in the CRDs of the Go operators.
 #[derive(Debug)]
 pub(crate) struct Integer;
 
-impl JsonSchema for Integer {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Integer".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer" })
-    }
-}
+inline_schema!(Integer, json_schema!({ "type": "integer" }));
 
 /// An object that the API server takes as it is.
 #[derive(Debug)]
 pub(crate) struct AnyObject;
 
-impl JsonSchema for AnyObject {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "AnyObject".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
-    }
-}
+inline_schema!(AnyObject, json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true }));
 
 /// A point in time as a CRD says it.
 #[derive(Debug)]
 pub(crate) struct DateTime;
 
-impl JsonSchema for DateTime {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "DateTime".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "date-time" })
-    }
-}
+inline_schema!(DateTime, json_schema!({ "type": "string", "format": "date-time" }));

@@ -71,10 +71,6 @@ pub struct Image {
     pub tag: Option<String>,
 }
 
-pub(crate) fn yes() -> bool {
-    true
-}
-
 /// Those of the volume sources that Kubernetes 1.36 knows which are set. A newer one is invisible to a rule; it is checked with the pod.
 macro_rules! sources_set {
     () => {

@@ -1,15 +1,14 @@
 //! What several kinds of this API are made of: references, templates, and the parts outside of Kubernetes.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as core;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::Open;
-use crate::schema::{AnyObject, Integer};
+use crate::schema::{AnyObject, Integer, inline_schema};
 
 /// Another object in the same namespace, by its name.
 #[skip_serializing_none]
@@ -121,25 +120,4 @@ pub struct ServiceTemplate {
 #[serde(transparent)]
 pub struct Moment(pub String);
 
-impl JsonSchema for Moment {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Moment".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "format": "date-time" })
-    }
-}
-
-/// How many pods there are where nobody says: one.
-pub(super) fn one() -> i32 {
-    1
-}
-
-pub(super) fn yes() -> bool {
-    true
-}
+inline_schema!(Moment, json_schema!({ "type": "string", "format": "date-time" }));

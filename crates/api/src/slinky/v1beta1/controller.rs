@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::common::{one, yes};
 use super::{ConfigMapKeyRef, ExternalConfig, ObjectRef, PodTemplate, SecretKeyRef, ServiceTemplate, rules};
 use crate::Open;
 use crate::condition::{Condition, Conditions};
+use crate::default::{one, yes};
 use crate::scalar::PrometheusDuration;
 use crate::schema::AnyObject;
 

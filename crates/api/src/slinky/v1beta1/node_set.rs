@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::common::{one, yes};
 use super::{Moment, ObjectRef, PodTemplate, SecretKeyRef, rules};
 use crate::Open;
 use crate::condition::{Condition, Conditions};
+use crate::default::{one, yes};
 use crate::scalar::{GoDuration, IntOrString};
 use crate::schema::{AnyObject, Integer};
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::common::one;
 use super::{ObjectRef, PodTemplate, ServiceTemplate, rules};
 use crate::Open;
 use crate::condition::{Condition, Conditions};
+use crate::default::one;
 use crate::schema::AnyObject;
 
 pub(super) fn crd() -> Value {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::common::yes;
 use super::{Moment, SecretKeyRef, rules};
 use crate::condition::{Condition, Conditions};
+use crate::default::yes;
 use crate::scalar::GoDuration;
 
 pub(super) fn crd() -> Value {

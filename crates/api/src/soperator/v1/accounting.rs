@@ -9,9 +9,9 @@ use serde_with::skip_serializing_none;
 
 use super::{NodeContainer, SlurmNode};
 use crate::Open;
+use crate::default::yes;
 use crate::scalar::Quantity;
 use crate::schema::{AnyObject, Integer};
-use crate::soperator::common::yes;
 
 /// slurmdbd and its database.
 #[skip_serializing_none]

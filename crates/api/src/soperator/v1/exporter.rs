@@ -1,11 +1,12 @@
 //! The exporter of metrics.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::{NodeContainer, NodeVolume, SlurmNode, rules};
 use crate::scalar::PrometheusDuration;
+use crate::schema::inline_schema;
 
 /// The exporter of metrics for Prometheus.
 #[skip_serializing_none]
@@ -149,40 +150,29 @@ fn replace() -> String {
 #[derive(Debug)]
 struct RelabelAction;
 
-impl JsonSchema for RelabelAction {
-    fn inline_schema() -> bool {
-        true
-    }
+const RELABEL_ACTIONS: &[&str] = &[
+    "replace",
+    "Replace",
+    "keep",
+    "Keep",
+    "drop",
+    "Drop",
+    "hashmod",
+    "HashMod",
+    "labelmap",
+    "LabelMap",
+    "labeldrop",
+    "LabelDrop",
+    "labelkeep",
+    "LabelKeep",
+    "lowercase",
+    "Lowercase",
+    "uppercase",
+    "Uppercase",
+    "keepequal",
+    "KeepEqual",
+    "dropequal",
+    "DropEqual",
+];
 
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "RelabelAction".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let spellings = [
-            "replace",
-            "Replace",
-            "keep",
-            "Keep",
-            "drop",
-            "Drop",
-            "hashmod",
-            "HashMod",
-            "labelmap",
-            "LabelMap",
-            "labeldrop",
-            "LabelDrop",
-            "labelkeep",
-            "LabelKeep",
-            "lowercase",
-            "Lowercase",
-            "uppercase",
-            "Uppercase",
-            "keepequal",
-            "KeepEqual",
-            "dropequal",
-            "DropEqual",
-        ];
-        schemars::json_schema!({ "type": "string", "enum": spellings })
-    }
-}
+inline_schema!(RelabelAction, json_schema!({ "type": "string", "enum": RELABEL_ACTIONS }));

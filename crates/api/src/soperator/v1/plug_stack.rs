@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use crate::soperator::common::yes;
+use crate::default::yes;
 
 /// SPANK plugins beside the one that enters the jail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

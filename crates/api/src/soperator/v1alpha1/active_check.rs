@@ -12,9 +12,10 @@ use serde_with::skip_serializing_none;
 use super::{CommentSlurmNode, DrainSlurmNode};
 use crate::Open;
 use crate::condition::{Condition, Conditions};
+use crate::default::yes;
 use crate::schema::DateTime;
 use crate::schema::rule::{Rule, rule};
-use crate::soperator::common::{AppArmorProfile, ImagePullPolicy, yes};
+use crate::soperator::common::{AppArmorProfile, ImagePullPolicy};
 
 const SPEC_RULES: &[Rule] = &[
     rule(

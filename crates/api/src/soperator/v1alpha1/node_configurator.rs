@@ -10,8 +10,9 @@ use serde_with::skip_serializing_none;
 
 use crate::Open;
 use crate::condition::{Condition, Conditions};
+use crate::default::yes;
 use crate::schema::rule::{Rule, rule};
-use crate::soperator::common::{Image, yes};
+use crate::soperator::common::Image;
 
 const SPEC_RULES: &[Rule] = &[rule(
     "!has(self.nodeConfigurator) || self.rebooter.enabled != self.nodeConfigurator.enabled",

@@ -10,12 +10,13 @@ use serde_with::skip_serializing_none;
 
 use crate::Open;
 use crate::condition::{Condition, Conditions};
+use crate::default::{one, yes};
 use crate::scalar::{IntOrString, Quantity};
 use crate::schema::kubernetes::VolumeSource;
 use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::{
     AppArmorProfile, CgroupVersion, ClaimPolicy, Image, ONE_VOLUME_SOURCE, ProcMount, Resources,
-    SOURCE_OR_CLAIM, yes,
+    SOURCE_OR_CLAIM,
 };
 
 const SPEC_RULES: &[Rule] = &[
@@ -155,10 +156,6 @@ pub struct NodeSetSpec {
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub worker_init_random_delay_seconds: i32,
-}
-
-fn one() -> i32 {
-    1
 }
 
 fn topology_wait() -> i32 {

@@ -1,10 +1,10 @@
 //! Reactions that were a switch in Soperator 1.x and say more in 5.x. Both forms are stored in clusters that were upgraded.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
+
+use crate::schema::inline_schema;
 
 /// Draining a node.
 #[skip_serializing_none]
@@ -52,39 +52,21 @@ impl CommentSlurmNode {
     }
 }
 
-impl JsonSchema for DrainSlurmNode {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "DrainSlurmNode".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        switch_or(json_schema!({ "properties": { "drainReasonPrefix": {
+inline_schema!(
+    DrainSlurmNode,
+    switch_or(json_schema!({ "properties": { "drainReasonPrefix": {
             "type": "string",
             "description": "How the reason of the drain begins, for example `[node_problem]`. Default: empty.",
         } } }))
-    }
-}
+);
 
-impl JsonSchema for CommentSlurmNode {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "CommentSlurmNode".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        switch_or(json_schema!({ "properties": { "commentPrefix": {
+inline_schema!(
+    CommentSlurmNode,
+    switch_or(json_schema!({ "properties": { "commentPrefix": {
             "type": "string",
             "description": "How the comment begins, for example `[node_problem]`. Default: empty.",
         } } }))
-    }
-}
+);
 
 /// A CRD cannot say "boolean or object" by types. A field without a type takes anything, and these bounds, which no string, number or
 /// list can meet, leave just those two.
