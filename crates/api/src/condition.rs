@@ -4,7 +4,7 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use schemars::json_schema;
 
-use crate::schema::inline_schema;
+use crate::schema::{DATE_TIME, inline_schema};
 
 /// The schema of a list of conditions, one for each type. The bindings' own lacks the bounds that Kubernetes' documentation asks for.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ inline_schema!(
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
                 "lastTransitionTime": {
-                    "type": "string", "format": "date-time",
+                    "type": "string", "format": "date-time", "pattern": DATE_TIME,
                     "description": "When the status of this condition last changed.",
                 },
                 "message": {

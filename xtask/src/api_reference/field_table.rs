@@ -98,9 +98,9 @@ fn constraints(field: &Field<'_>) -> Vec<String> {
     words
 }
 
-/// Of the value or of each element.
+/// Of the value or of each element. Of a quantity or a time the type says enough.
 fn pattern(node: &Value) -> Option<(&'static str, &str)> {
-    let of = |node: &Value| !field_type::is_quantity(node);
+    let of = |node: &Value| !field_type::is_quantity(node) && node["format"] != "date-time";
     match field_type::inner(node) {
         Some(inner) if of(inner) => inner["pattern"].as_str().map(|pattern| ("each pattern", pattern)),
         None if of(node) => node["pattern"].as_str().map(|pattern| ("pattern", pattern)),

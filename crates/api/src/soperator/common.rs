@@ -88,6 +88,9 @@ pub(crate) const ONE_VOLUME_SOURCE: Rule = rule(
     "a volume has one source: keep one of emptyDir, persistentVolumeClaim, configMap and so on, and remove the others",
 );
 
+pub(crate) const SAME_MOUNT_NAME: &str =
+    "names of mounts must be unique: rename or remove the mount that has the name of another";
+
 pub(crate) const SOURCE_OR_CLAIM: Rule = rule(
     concat!("!has(self.volumeClaimTemplateSpec) || ", sources_set!(), ".size() == 0"),
     "a volume is a claim of each worker's own or a volume source: remove volumeClaimTemplateSpec or the source",

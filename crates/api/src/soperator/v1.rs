@@ -1,7 +1,8 @@
 //! `slurm.nebius.ai/v1`: SlurmCluster.
 //!
 //! Two dialects live in one schema: S, objects of Soperator 1.x with workers inside the cluster, and H, objects of 5.x with workers
-//! in NodeSets. [`SlurmClusterSpec::dialect`] is the one rule that tells them apart.
+//! in NodeSets. [`SlurmClusterSpec::dialect`] is the one rule that tells them apart, and [`SlurmClusterSpec::fill_defaults`] knows the
+//! defaults in which they differ.
 
 mod accounting;
 mod config;
@@ -146,25 +147,6 @@ pub struct SlurmClusterSpec {
 pub enum ClusterType {
     Gpu,
     Cpu,
-}
-
-/// Which release of Soperator an object speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// Soperator 1.x: workers belong to the cluster.
-    S,
-    /// Soperator 5.x: workers are NodeSets.
-    H,
-}
-
-impl SlurmClusterSpec {
-    /// S if the object says that it is of a 1.x release or uses what only 1.x has; else H.
-    pub fn dialect(&self) -> Dialect {
-        let old = self.cr_version.as_deref().is_some_and(|version| version.starts_with("1."))
-            || self.slurm_nodes.worker.is_some()
-            || self.cluster_type.is_some();
-        if old { Dialect::S } else { Dialect::H }
-    }
 }
 
 /// Stops the cluster, in whole or in part, while the jail is worked on.

@@ -38,7 +38,7 @@ fn integer(schema: &Value) -> BoxedStrategy<Value> {
 
 fn string(schema: &Value) -> BoxedStrategy<Value> {
     if schema["format"] == "date-time" {
-        return Just("2026-11-18T06:48:00Z".into()).boxed();
+        return moment(schema.get("pattern").is_some());
     }
     if let Some(pattern) = schema["pattern"].as_str() {
         // Anchors are implied here.
@@ -52,6 +52,19 @@ fn string(schema: &Value) -> BoxedStrategy<Value> {
     let least = usize::from(schema["minLength"].as_u64().is_some_and(|least| least > 0));
     proptest::string::string_regex(&format!("[ -~äß]{{{least},12}}"))
         .map_or_else(|_| Just(Value::from("text")).boxed(), |strategy| strategy.prop_map(Value::from).boxed())
+}
+
+/// A point in time as the API server lets it through: with a pattern only what clocks read, without one also what none can.
+fn moment(readable: bool) -> BoxedStrategy<Value> {
+    let time =
+        "[0-2][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]";
+    let readable_end = r"([.][0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
+    let end = if readable { readable_end } else { "(x[0-9]{1,12})?(z|[+-]99:99)" };
+    let strategy = proptest::string::string_regex(&format!("{time}{end}"));
+    strategy.map_or_else(
+        |_| Just(Value::from("2026-11-18T06:48:00Z")).boxed(),
+        |strategy| strategy.prop_map(Value::from).boxed(),
+    )
 }
 
 fn array(schema: &Value) -> BoxedStrategy<Value> {

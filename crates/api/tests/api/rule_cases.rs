@@ -51,6 +51,45 @@ pub(crate) fn all() -> Vec<Case> {
         .collect()
 }
 
+/// Changes to samples that look wrong and yet work with the original, so that no rule may refuse them.
+pub(crate) fn odd_but_working() -> Vec<(&'static str, Value)> {
+    let parts = |value: Value| json!({ "slurmNodes": value });
+    vec![
+        // Runs wherever it may.
+        (CLUSTER, parts(json!({ "exporter": { "enabled": true, "k8sNodeFilterName": "nowhere" } }))),
+        // The first one is used.
+        (
+            CLUSTER,
+            json!({ "volumeSources": [{ "name": "jail", "emptyDir": {} }, { "name": "jail", "emptyDir": {} }] }),
+        ),
+        // Nothing is made of a Job, a database or workers that are off.
+        (
+            CLUSTER,
+            json!({
+                "maintenance": "skipPopulateJail",
+                "populateJail": { "k8sNodeFilterName": "nowhere", "jailSnapshotVolume": { "volumeSourceName": "nothing" } },
+            }),
+        ),
+        (CLUSTER, parts(json!({ "accounting": { "externalDB": { "enabled": true } } }))),
+        (
+            OLD_CLUSTER,
+            parts(
+                json!({ "worker": { "size": 0, "k8sNodeFilterName": "nowhere", "volumes": { "jail": { "volumeSourceName": "nothing" } } } }),
+            ),
+        ),
+        // Client certificates need no password.
+        (
+            CLUSTER,
+            parts(
+                json!({ "accounting": { "enabled": true, "externalDB": { "enabled": true, "host": "db" } } }),
+            ),
+        ),
+        (NODE_SET, json!({ "slurmd": { "volumes": { "spool": { "volumeClaimTemplateSpec": null } } } })),
+        (CHECK, json!({ "failureReactions": { "drainSlurmNode": true, "commentSlurmNode": false } })),
+        (SLINKY_NODE_SET, json!({ "extraConf": "" })),
+    ]
+}
+
 /// Names that parts of a cluster refer to. What is not rendered may refer to nothing.
 fn cluster_names() -> Vec<Case> {
     let none = || json!({ "k8sNodeFilterName": "nowhere" });
@@ -74,7 +113,13 @@ fn cluster_names() -> Vec<Case> {
             json!({}),
             part("controller", none()),
         ),
-        case(CLUSTER, "spec", ".slurmNodes.login.k8sNodeFilterName", json!({}), part("login", none())),
+        case(
+            CLUSTER,
+            "spec",
+            ".slurmNodes.login.k8sNodeFilterName",
+            part("login", of(none(), json!({ "size": 0 }))),
+            part("login", none()),
+        ),
         case(
             CLUSTER,
             "spec",
@@ -91,13 +136,6 @@ fn cluster_names() -> Vec<Case> {
                 "accounting": { "enabled": true },
                 "rest": { "enabled": true, "k8sNodeFilterName": "nowhere" },
             } }),
-        ),
-        case(
-            CLUSTER,
-            "spec",
-            ".slurmNodes.exporter.k8sNodeFilterName",
-            part("exporter", of(none(), json!({ "enabled": true, "exporter": { "image": "old" } }))),
-            part("exporter", of(none(), json!({ "enabled": true }))),
         ),
         case(
             OLD_CLUSTER,
@@ -132,6 +170,12 @@ fn cluster() -> Vec<Case> {
             "userIsolation": limits,
         } } })
     };
+    let database = |more: Value| {
+        let password = json!({ "name": "db", "key": "password" });
+        let mut database = json!({ "enabled": true, "passwordSecretKeyRef": password });
+        crate::server::merge(&mut database, &more);
+        json!({ "slurmNodes": { "accounting": { "enabled": true, "externalDB": database } } })
+    };
     let partitions = |kind: &str, more: Value| {
         let mut configuration = json!({ "configType": kind });
         crate::server::merge(&mut configuration, &more);
@@ -144,6 +188,13 @@ fn cluster() -> Vec<Case> {
             ".sConfigController.serviceAccountName",
             json!({ "crVersion": "1.22.2", "sConfigController": { "serviceAccountName": null } }),
             json!({ "crVersion": "5.0.0", "sConfigController": { "serviceAccountName": null } }),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".sConfigController.serviceAccountName",
+            json!({ "clusterType": "cpu", "sConfigController": { "serviceAccountName": null } }),
+            json!({ "sConfigController": { "serviceAccountName": null } }),
         ),
         // The timeout that is not given is 5m here, and 1m in the next.
         case(
@@ -185,8 +236,25 @@ fn cluster() -> Vec<Case> {
             CLUSTER,
             "spec.partitionConfiguration",
             ".rawConfig",
-            partitions("custom", json!({ "rawConfig": ["PartitionName=main Nodes=ALL"] })),
+            partitions(
+                "custom",
+                json!({ "rawConfig": ["  PartitionName=main Nodes=ALL", "PartitionName=b"] }),
+            ),
             partitions("custom", json!({ "rawConfig": ["PartitionName=main Nodes=ALL", "MaxStepCount=1"] })),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.accounting",
+            ".externalDB",
+            database(json!({ "host": "db", "user": "slurm" })),
+            database(json!({ "host": "db" })),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.accounting",
+            ".externalDB",
+            database(json!({ "enabled": false })),
+            database(json!({ "host": "db", "user": "slurm", "passwordSecretKeyRef": { "key": null } })),
         ),
         case(
             CLUSTER,
@@ -248,6 +316,10 @@ fn cluster_volumes() -> Vec<Case> {
         crate::server::merge(&mut mount, &more);
         json!([mount])
     };
+    let twice = |more: Value| {
+        let first = mount(more);
+        json!([first[0], { "name": "other", "mountPath": "/other", "volumeSourceName": "jail" }, first[0]])
+    };
     let volume = |part: &str, name: &str, value: Value| json!({ "slurmNodes": { part: { "volumes": { name: value } } } });
     let both = || json!({ "volumeSourceName": "jail", "volumeClaimTemplateSpec": { "accessModes": ["ReadWriteOnce"] } });
     let mut cases = vec![
@@ -257,6 +329,13 @@ fn cluster_volumes() -> Vec<Case> {
             ".populateJail.jailSnapshotVolume",
             json!({ "populateJail": { "jailSnapshotVolume": { "volumeSourceName": "jail" } } }),
             json!({ "populateJail": { "jailSnapshotVolume": { "volumeSourceName": "missing" } } }),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            "an entry named jail",
+            json!({ "volumeSources": [{ "name": "data", "emptyDir": {} }, { "name": "jail", "emptyDir": {} }] }),
+            json!({ "volumeSources": [{ "name": "data", "emptyDir": {} }] }),
         ),
         case(
             CLUSTER,
@@ -279,13 +358,23 @@ fn cluster_volumes() -> Vec<Case> {
             ".slurmNodes.controller.volumes.jail",
             "spec.slurmNodes.controller.volumes.jail",
         ),
-        ("login", "jail", ".slurmNodes.login.volumes.jail", "spec.slurmNodes.login.volumes.jail"),
     ];
     for (part, name, field, path) in single {
         let accepted = || volume(part, name, named("jail"));
         cases.push(case(CLUSTER, "spec", field, accepted(), volume(part, name, named("missing"))));
         cases.push(case(CLUSTER, path, "exactly one", accepted(), volume(part, name, both())));
     }
+    let login = |size: i32, jail: Value| json!({ "slurmNodes": { "login": { "size": size, "volumes": { "jail": jail } } } });
+    cases.extend([
+        case(
+            CLUSTER,
+            "spec",
+            ".slurmNodes.login.volumes.jail",
+            login(0, named("missing")),
+            login(1, named("missing")),
+        ),
+        case(CLUSTER, "spec.slurmNodes.login", ".volumes.jail", login(0, both()), login(1, both())),
+    ]);
     for (name, field, path) in [
         ("spool", ".slurmNodes.worker.volumes.spool", "spec.slurmNodes.worker.volumes.spool"),
         ("jail", ".slurmNodes.worker.volumes.jail", "spec.slurmNodes.worker.volumes.jail"),
@@ -322,6 +411,13 @@ fn cluster_volumes() -> Vec<Case> {
         cases.push(case(CLUSTER, "spec", field, accepted, unknown));
         let accepted = volume(part, name, mount(json!({ "volumeClaimTemplateSpec": claim() })));
         cases.push(case(CLUSTER, path, "exactly one", accepted, volume(part, name, mount(both()))));
+        cases.push(case(
+            CLUSTER,
+            path.trim_end_matches("[]"),
+            "must be unique",
+            volume(part, name, twice(json!({ "volumeClaimTemplateSpec": claim() }))),
+            volume(part, name, twice(json!({ "volumeSourceName": "jail" }))),
+        ));
     }
     for (name, field, path) in [
         (
@@ -345,6 +441,13 @@ fn cluster_volumes() -> Vec<Case> {
             "exactly one",
             accepted,
             volume("worker", name, mount(json!({}))),
+        ));
+        cases.push(case(
+            OLD_CLUSTER,
+            path.trim_end_matches("[]"),
+            "must be unique",
+            volume("worker", name, twice(json!({ "volumeClaimTemplateSpec": claim() }))),
+            volume("worker", name, twice(json!({ "volumeSourceName": "jail" }))),
         ));
     }
     cases
@@ -501,6 +604,19 @@ fn around_the_cluster() -> Vec<Case> {
             "one source",
             accepted(),
             mount(name, json!({ "volumeSource": two() })),
+        ));
+        let twice = |volume: Value| {
+            let mut mounts = mount(name, volume);
+            let list = &mut mounts["slurmd"]["volumes"][name];
+            *list = json!([list[0], list[0]]);
+            mounts
+        };
+        cases.push(case(
+            NODE_SET,
+            one.trim_end_matches("[]"),
+            "must be unique",
+            twice(json!({ "volumeClaimTemplateSpec": { "accessModes": ["ReadWriteOnce"] } })),
+            twice(json!({ "volumeSource": { "emptyDir": {} } })),
         ));
     }
     cases
@@ -676,16 +792,31 @@ fn slinky_changes() -> Vec<Case> {
                 json!({ "slurmKeyRef": { "name": "other" } }),
             ],
         ),
+        // Without a word the state is kept.
         change(
             CONTROLLER,
-            "spec.persistence.enabled",
-            "cannot change persistence.enabled",
-            [json!({}), persistence(json!({ "enabled": true })), persistence(json!({ "enabled": false }))],
+            "spec",
+            ".persistence.enabled",
+            [
+                persistence(Value::Null),
+                persistence(json!({ "enabled": true })),
+                persistence(json!({ "enabled": false })),
+            ],
         ),
         change(
             CONTROLLER,
-            "spec.persistence",
-            "cannot change persistence.existingClaim",
+            "spec",
+            ".persistence.existingClaim",
+            [
+                persistence(Value::Null),
+                json!({ "extraConf": "x" }),
+                persistence(json!({ "existingClaim": "a" })),
+            ],
+        ),
+        change(
+            CONTROLLER,
+            "spec",
+            ".persistence.existingClaim",
             [
                 persistence(json!({ "existingClaim": "a" })),
                 persistence(json!({ "storageClassName": "fast" })),

@@ -1,7 +1,7 @@
 //! Our own samples are accepted, and show what there is.
 
 use anyhow::{Context, Result};
-use api::soperator::v1::{self, Dialect};
+use api::soperator::{Dialect, v1};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -93,7 +93,7 @@ pub struct ControllerSpec {
     /// Metrics of slurmctld for Prometheus. Default: none.
     pub metrics: Option<Metrics>,
     /// Where slurmctld keeps the state of the cluster (`StateSaveLocation`). What is lost here is lost: jobs,
-    /// reservations, drained nodes. Default: a volume that is lost with the pod.
+    /// reservations, drained nodes. Default: a claim that is made, as with `enabled: true` alone.
     pub persistence: Option<Persistence>,
     /// ConfigMaps whose keys are programs that slurmd runs before a job (`Prolog`). Default: none.
     #[schemars(extend("nullable" = true))]
@@ -145,11 +145,10 @@ pub struct HighAvailability {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = [rules::EXISTING_CLAIM]))]
 pub struct Persistence {
-    /// Whether the state outlives the pod; it cannot be changed later. Default: `true`.
+    /// Whether the state outlives the pod; it cannot be changed later. With `false` it is on a volume that is
+    /// lost with the pod. Default: `true`.
     #[serde(default = "yes")]
-    #[schemars(extend("x-kubernetes-validations" = [rules::PERSISTENCE_ENABLED]))]
     pub enabled: bool,
     /// Name of a claim that exists, in the same namespace; it cannot be changed later. Default: one that is
     /// made, as the other fields say.

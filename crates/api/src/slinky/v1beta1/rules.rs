@@ -38,6 +38,28 @@ const EXTERNAL_CONFIG: Rule = rule(
     "externalConfig must be set when external is true",
 );
 
+/// Whether the state of the cluster outlives the pod. Without a word about it, it does.
+macro_rules! persistent {
+    ($spec:literal) => {
+        concat!("(!has(", $spec, ".persistence) || ", $spec, ".persistence.enabled)")
+    };
+}
+
+/// The claim that is named for the state of the cluster, or nothing.
+macro_rules! existing_claim {
+    ($spec:literal) => {
+        concat!(
+            "(has(",
+            $spec,
+            ".persistence) && has(",
+            $spec,
+            ".persistence.existingClaim) ? ",
+            $spec,
+            ".persistence.existingClaim : '')"
+        )
+    };
+}
+
 pub(super) const CONTROLLER: &[Rule] = &[
     SLURM_KEY,
     JWT_KEY,
@@ -48,6 +70,23 @@ pub(super) const CONTROLLER: &[Rule] = &[
         "slurm high availability (HA) mode requires existing PVC with an access mode of ReadWriteMany",
     ),
     SAME_JWT_KEY,
+    rule(
+        concat!(persistent!("self"), " == ", persistent!("oldSelf")),
+        "cannot change persistence.enabled after deployment",
+    )
+    .at(".persistence.enabled"),
+    rule(
+        concat!(
+            "!",
+            persistent!("self"),
+            " || ",
+            existing_claim!("self"),
+            " == ",
+            existing_claim!("oldSelf")
+        ),
+        "cannot change persistence.existingClaim after deployment",
+    )
+    .at(".persistence.existingClaim"),
 ];
 
 /// Empty is the computed name, of which a rule does not see the namespace.
@@ -56,15 +95,6 @@ pub(super) const CLUSTER_NAME: Rule =
 
 pub(super) const SAME_SLURM_KEY: Rule =
     rule("self.name == oldSelf.name", "cannot change SlurmKeyRef after deployment");
-
-pub(super) const PERSISTENCE_ENABLED: Rule =
-    rule("self == oldSelf", "cannot change persistence.enabled after deployment");
-
-pub(super) const EXISTING_CLAIM: Rule = rule(
-    "!self.enabled || !oldSelf.enabled || (has(self.existingClaim) ? self.existingClaim : '') == \
-     (has(oldSelf.existingClaim) ? oldSelf.existingClaim : '')",
-    "cannot change persistence.existingClaim after deployment",
-);
 
 pub(super) const ACCOUNTING: &[Rule] = &[SLURM_KEY, JWT_KEY, EXTERNAL_CONFIG, SAME_JWT_KEY];
 

@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
-use super::{Moment, SecretKeyRef, rules};
+use super::{SecretKeyRef, rules};
 use crate::condition::{Condition, Conditions};
 use crate::default::yes;
 use crate::scalar::GoDuration;
+use crate::schema::DateTime;
 
 pub(super) fn crd() -> Value {
     crate::schema::crd::<Token, TokenSpec, TokenStatus>(
@@ -99,7 +100,7 @@ pub struct TokenStatus {
     #[schemars(with = "Option<Conditions>")]
     pub conditions: Option<Vec<Condition>>,
     /// When the token that is in the Secret now was made.
-    #[schemars(with = "Option<Moment>")]
+    #[schemars(with = "Option<DateTime>")]
     pub issued_at: Option<Time>,
     /// The `metadata.generation` that this status speaks of; older than the object's own: not yet looked at.
     pub observed_generation: Option<i64>,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{NodeContainer, SlurmNode};
+use super::{NodeContainer, SlurmNode, rules};
 use crate::Open;
 use crate::default::yes;
 use crate::scalar::Quantity;
@@ -17,11 +17,12 @@ use crate::schema::{AnyObject, Integer};
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::ACCOUNTING))]
 pub struct Accounting {
     /// Whether there is accounting at all. Default: `false`.
     #[serde(default)]
     pub enabled: bool,
-    /// A MySQL or MariaDB that exists already. Use this or `mariadbOperator`.
+    /// A MySQL or MariaDB that exists already. Use this or `mariadbOperator`; with neither enabled the operator runs one of its own.
     #[serde(rename = "externalDB")]
     pub external_db: Option<ExternalDb>,
     /// A MariaDB that is made for the cluster. Use this or `externalDB`.

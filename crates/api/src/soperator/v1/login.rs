@@ -83,12 +83,11 @@ fn cpu_weight() -> i64 {
 #[serde(rename_all = "camelCase")]
 pub struct LoginVolumes {
     /// Volumes of your own, mounted in the container of sshd, outside the jail.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]
     pub custom_mounts: Option<Vec<NodeVolumeMount>>,
     /// The shared root file system, mounted at `/mnt/jail`.
-    #[schemars(extend("x-kubernetes-validations" = [rules::ONE_VOLUME]))]
     pub jail: NodeVolume,
     /// Volumes of your own inside the jail: `mountPath` is the path that users see.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]
     pub jail_sub_mounts: Option<Vec<NodeVolumeMount>>,
 }

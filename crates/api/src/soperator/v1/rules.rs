@@ -3,6 +3,7 @@
 //! A rule must not refuse what works with Soperator: names are looked up only for the parts that are rendered at all.
 
 use crate::schema::rule::{Rule, rule};
+use crate::soperator::common::SAME_MOUNT_NAME;
 
 /// Whether the object is of the 1.x dialect; the same as `SlurmClusterSpec::dialect`.
 macro_rules! dialect_s {
@@ -48,19 +49,33 @@ macro_rules! no_workers {
     };
 }
 
+/// The beginning of a rule about login nodes, if there are any: 1.x does not look at them else.
+macro_rules! no_login {
+    () => {
+        "!has(self.slurmNodes.login.size) || self.slurmNodes.login.size == 0 || "
+    };
+}
+
+/// The beginning of a rule about the Job that fills the jail, if there is one.
+macro_rules! no_populate_jail {
+    () => {
+        "self.maintenance == 'skipPopulateJail' || "
+    };
+}
+
 const NO_FILTER: &str = "k8sNodeFilterName must be the name of an entry of spec.k8sNodeFilters: correct the name or add the filter";
 const NO_SOURCE: &str =
     "volumeSourceName must be the name of an entry of spec.volumeSources: correct the name or add the volume";
 
 pub(super) const SPEC: &[Rule] = &[
     rule(
-        concat!("self.maintenance == 'skipPopulateJail' || ", filter_exists!("self.populateJail.k8sNodeFilterName")),
+        concat!(no_populate_jail!(), filter_exists!("self.populateJail.k8sNodeFilterName")),
         NO_FILTER,
     )
     .at(".populateJail.k8sNodeFilterName"),
     rule(filter_exists!("self.slurmNodes.controller.k8sNodeFilterName"), NO_FILTER)
         .at(".slurmNodes.controller.k8sNodeFilterName"),
-    rule(filter_exists!("self.slurmNodes.login.k8sNodeFilterName"), NO_FILTER)
+    rule(concat!(no_login!(), filter_exists!("self.slurmNodes.login.k8sNodeFilterName")), NO_FILTER)
         .at(".slurmNodes.login.k8sNodeFilterName"),
     rule(
         concat!(
@@ -80,14 +95,6 @@ pub(super) const SPEC: &[Rule] = &[
     .at(".slurmNodes.rest.k8sNodeFilterName"),
     rule(
         concat!(
-            "!self.slurmNodes.exporter.enabled || has(self.slurmNodes.exporter.exporter) || ",
-            filter_exists!("self.slurmNodes.exporter.k8sNodeFilterName")
-        ),
-        NO_FILTER,
-    )
-    .at(".slurmNodes.exporter.k8sNodeFilterName"),
-    rule(
-        concat!(
             no_workers!(),
             filter_exists!("self.slurmNodes.worker.k8sNodeFilterName")
         ),
@@ -102,13 +109,19 @@ pub(super) const SPEC: &[Rule] = &[
         NO_FILTER,
     )
     .at(".sConfigController.node.k8sNodeFilterName"),
+    rule(
+        "has(self.volumeSources) && self.volumeSources.exists(source, source.name == 'jail')",
+        "volumeSources must have an entry named jail: the shared root file system, which every part of the cluster mounts by this name",
+    )
+    .at(".volumeSources"),
     rule(source_exists!("self.slurmNodes.controller.volumes.spool"), NO_SOURCE)
         .at(".slurmNodes.controller.volumes.spool"),
     rule(source_exists!("self.slurmNodes.controller.volumes.jail"), NO_SOURCE)
         .at(".slurmNodes.controller.volumes.jail"),
     rule(sources_exist!("self.slurmNodes.controller.volumes.customMounts"), NO_SOURCE)
         .at(".slurmNodes.controller.volumes.customMounts"),
-    rule(source_exists!("self.slurmNodes.login.volumes.jail"), NO_SOURCE).at(".slurmNodes.login.volumes.jail"),
+    rule(concat!(no_login!(), source_exists!("self.slurmNodes.login.volumes.jail")), NO_SOURCE)
+        .at(".slurmNodes.login.volumes.jail"),
     rule(sources_exist!("self.slurmNodes.login.volumes.jailSubMounts"), NO_SOURCE)
         .at(".slurmNodes.login.volumes.jailSubMounts"),
     rule(sources_exist!("self.slurmNodes.login.volumes.customMounts"), NO_SOURCE)
@@ -135,6 +148,7 @@ pub(super) const SPEC: &[Rule] = &[
     .at(".slurmNodes.worker.volumes.customMounts"),
     rule(
         concat!(
+            no_populate_jail!(),
             "!has(self.populateJail.jailSnapshotVolume) || ",
             source_exists!("self.populateJail.jailSnapshotVolume")
         ),
@@ -177,19 +191,32 @@ pub(super) const PARTITIONS: &[Rule] = &[
         "self.configType != 'structured' || (has(self.partitions) && size(self.partitions) > 0)",
         "Structured partition configuration requires at least one partition",
     ),
+    // Blanks before PartitionName work; to look behind them costs more than a rule may, so the operator does.
     rule(
-        "self.configType != 'custom' || !has(self.rawConfig) || self.rawConfig.all(line, line.startsWith('PartitionName'))",
+        "self.configType != 'custom' || !has(self.rawConfig) || \
+         self.rawConfig.all(line, ['PartitionName', ' ', '\\t'].exists(start, line.startsWith(start)))",
         "with configType: custom every line of rawConfig must begin with PartitionName: other lines belong into customSlurmConfig",
     )
     .at(".rawConfig"),
 ];
 
-pub(super) const ONE_VOLUME: Rule = rule(
-    "has(self.volumeSourceName) != has(self.volumeClaimTemplateSpec)",
-    "exactly one of volumeSourceName and volumeClaimTemplateSpec must be set",
-);
+const ONE_VOLUME_MESSAGE: &str = "exactly one of volumeSourceName and volumeClaimTemplateSpec must be set";
+
+pub(super) const ONE_VOLUME: Rule =
+    rule("has(self.volumeSourceName) != has(self.volumeClaimTemplateSpec)", ONE_VOLUME_MESSAGE);
+
+/// Two mounts of one name would be two volumes of one name in a pod. Claims of one name are one claim.
+pub(super) const MOUNTS: &[Rule] = &[rule(
+    "self.all(mount, !has(mount.volumeSourceName) || self.exists_one(other, has(other.volumeSourceName) && other.name == mount.name))",
+    SAME_MOUNT_NAME,
+)];
 
 pub(super) const LOGIN: &[Rule] = &[
+    rule(
+        "!has(self.size) || self.size == 0 || has(self.volumes.jail.volumeSourceName) != has(self.volumes.jail.volumeClaimTemplateSpec)",
+        ONE_VOLUME_MESSAGE,
+    )
+    .at(".volumes.jail"),
     rule(
         "self.sshdServiceType != 'NodePort' || (self.sshdServiceNodePort >= 30000 && self.sshdServiceNodePort <= 32768)",
         "sshdServiceNodePort must be between 30000 and 32768 with sshdServiceType: NodePort",
@@ -224,6 +251,15 @@ pub(super) const USER_ISOLATION: &[Rule] = &[
         "memoryHigh and memoryMax must be more than zero: remove the field to use its default",
     ),
 ];
+
+pub(super) const ACCOUNTING: &[Rule] = &[rule(
+    "!self.enabled || !has(self.externalDB) || !self.externalDB.enabled || !has(self.externalDB.passwordSecretKeyRef) || \
+     !has(self.externalDB.passwordSecretKeyRef.name) || self.externalDB.passwordSecretKeyRef.name == '' || \
+     (has(self.externalDB.host) && self.externalDB.host != '' && has(self.externalDB.user) && self.externalDB.user != '' && \
+     has(self.externalDB.passwordSecretKeyRef.key) && self.externalDB.passwordSecretKeyRef.key != '')",
+    "externalDB with a password needs host, user and passwordSecretKeyRef.key: set those that are missing",
+)
+.at(".externalDB")];
 
 pub(super) const LOOKBACK: Rule =
     rule("self.matches('[1-9]')", "accountingJobsLookback must be greater than zero");

@@ -41,7 +41,8 @@ pub struct NodeVolume {
 pub struct NodeVolumeMount {
     /// Where the volume is mounted: for a sub-mount of the jail a path inside the jail, else one in the container.
     pub mount_path: String,
-    /// Name of the volume in the pod.
+    /// Name of the volume in the pod. Mounts of one list have different names.
+    #[schemars(length(max = 253))]
     pub name: String,
     /// Whether the volume is mounted read-only. Default: `false`.
     #[serde(default)]

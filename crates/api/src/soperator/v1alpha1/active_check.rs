@@ -126,6 +126,13 @@ pub struct ActiveCheckSpec {
     pub tolerations: Option<Vec<Open<core::Toleration>>>,
 }
 
+impl ActiveCheckSpec {
+    /// What is done about nodes that fail, under the name of either release.
+    pub fn on_failure(&self) -> Option<&Reactions> {
+        self.failure_reactions.as_ref().or(self.reactions.as_ref())
+    }
+}
+
 fn deadline() -> i64 {
     1800
 }
@@ -188,6 +195,13 @@ pub struct SlurmJobSpec {
     pub sbatch_script: Option<String>,
     /// ConfigMap whose key `sbatch.sh` is the script that `sbatch` gets.
     pub sbatch_script_ref_name: Option<String>,
+}
+
+impl SlurmJobSpec {
+    /// Whether each worker is checked on its own, under the name of either release.
+    pub fn on_each_worker(&self) -> bool {
+        self.each_worker_jobs || self.each_worker_job_array == Some(true)
+    }
 }
 
 /// A container of a check.
@@ -321,4 +335,43 @@ pub struct JobAndReason {
     pub job_id: String,
     /// Why the job is in this list.
     pub reason: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(more: serde_json::Value) -> ActiveCheckSpec {
+        let mut spec = json!({ "name": "gpu", "slurmClusterRefName": "slurm" });
+        if let (Some(spec), serde_json::Value::Object(more)) = (spec.as_object_mut(), more) {
+            spec.extend(more);
+        }
+        serde_json::from_value(spec).unwrap()
+    }
+
+    #[test]
+    fn reactions_of_1x_are_those_to_a_failure() {
+        let old = json!({ "setCondition": true });
+        assert_eq!(
+            spec(json!({ "reactions": old })).on_failure().and_then(|all| all.set_condition),
+            Some(true)
+        );
+        let both = spec(json!({ "reactions": old, "failureReactions": { "setCondition": false } }));
+        assert_eq!(both.on_failure().and_then(|all| all.set_condition), Some(false));
+        assert_eq!(spec(json!({})).on_failure(), None);
+    }
+
+    #[test]
+    fn a_job_array_of_1x_checks_each_worker() {
+        for (job, each) in [
+            (json!({ "eachWorkerJobArray": true }), true),
+            (json!({ "eachWorkerJobs": true, "eachWorkerJobArray": false }), true),
+            (json!({}), false),
+        ] {
+            let job: SlurmJobSpec = serde_json::from_value(job).unwrap();
+            assert_eq!(job.on_each_worker(), each, "{job:?}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use crate::schema::kubernetes::VolumeSource;
 use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::{
     AppArmorProfile, CgroupVersion, ClaimPolicy, Image, ONE_VOLUME_SOURCE, ProcMount, Resources,
-    SOURCE_OR_CLAIM,
+    SAME_MOUNT_NAME, SOURCE_OR_CLAIM,
 };
 
 const SPEC_RULES: &[Rule] = &[
@@ -49,6 +49,12 @@ const SLURMD_RULES: &[Rule] = &[
 const MOUNT_RULES: &[Rule] = &[rule(
     "has(self.volumeSource) != has(self.volumeClaimTemplateSpec)",
     "exactly one of volumeSource and volumeClaimTemplateSpec must be set",
+)];
+
+/// Two mounts of one name would be two volumes of one name in a pod. Claims of one name are one claim.
+const MOUNTS_RULES: &[Rule] = &[rule(
+    "self.all(mount, !has(mount.volumeSource) || self.exists_one(other, has(other.volumeSource) && other.name == mount.name))",
+    SAME_MOUNT_NAME,
 )];
 
 const SPOOL_RULES: &[Rule] = &[ONE_VOLUME_SOURCE, SOURCE_OR_CLAIM];
@@ -273,7 +279,7 @@ pub struct ContainerSecurity {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = SLURMD_RULES))]
 pub struct Slurmd {
-    /// The cgroup hierarchy of the worker nodes, in a 1.x object. Default: that of the cluster.
+    /// The cgroup hierarchy of the worker nodes, in a 1.x cluster, where the default is `v2`. Of a 5.x cluster `cgroupVersion` says it.
     pub cgroup_version: Option<CgroupVersion>,
     /// Environment variables that are added to those of the operator, as in a pod.
     #[schemars(length(max = 4096))]
@@ -282,8 +288,9 @@ pub struct Slurmd {
     pub image: Image,
     /// When the container is restarted, as in a pod. Default: the operator's own probe.
     pub liveness_probe: Option<Open<core::Probe>>,
-    /// Port that slurmd listens on. Default: 6818.
+    /// Port that slurmd listens on; 0 is the same as none given. Default: 6818.
     #[serde(default = "slurmd_port")]
+    #[schemars(range(min = 0, max = 65535))]
     pub port: i32,
     /// When the container counts as ready, as in a pod. Default: the operator's own probe.
     pub readiness_probe: Option<Open<core::Probe>>,
@@ -305,13 +312,13 @@ fn slurmd_port() -> i32 {
 #[serde(rename_all = "camelCase")]
 pub struct WorkerVolumes {
     /// Volumes of your own, mounted in the container of slurmd, outside the jail.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-kubernetes-validations" = MOUNTS_RULES))]
     pub custom_volume_mounts: Option<Vec<WorkerVolumeMount>>,
     /// The shared root file system, mounted at `/mnt/jail`: one of the volume sources of Kubernetes.
     #[schemars(extend("x-kubernetes-validations" = [ONE_VOLUME_SOURCE]))]
     pub jail: Open<VolumeSource>,
     /// Volumes of your own inside the jail: `mountPath` is the path that jobs see.
-    #[schemars(length(max = 256))]
+    #[schemars(length(max = 256), extend("x-kubernetes-validations" = MOUNTS_RULES))]
     pub jail_sub_mounts: Option<Vec<WorkerVolumeMount>>,
     /// What becomes of the claims of workers that go.
     #[serde(default)]
@@ -355,7 +362,8 @@ impl Spool {
 pub struct WorkerVolumeMount {
     /// Where the volume is mounted: for a sub-mount of the jail a path inside the jail, else one in the container.
     pub mount_path: String,
-    /// Name of the volume in the pod.
+    /// Name of the volume in the pod. Mounts of one list have different names.
+    #[schemars(length(max = 253))]
     pub name: String,
     /// Whether the volume is mounted read-only. Default: `false`.
     pub read_only: Option<bool>,
