@@ -2,6 +2,8 @@
 
 #[path = "api/arbitrary.rs"]
 mod arbitrary;
+#[path = "api/bounds.rs"]
+mod bounds;
 #[path = "api/decode.rs"]
 mod decode;
 #[path = "api/kinds.rs"]

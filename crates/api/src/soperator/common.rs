@@ -88,6 +88,23 @@ pub(crate) const ONE_VOLUME_SOURCE: Rule = rule(
     "a volume has one source: keep one of emptyDir, persistentVolumeClaim, configMap and so on, and remove the others",
 );
 
+/// Whether `$resources` can be given to jobs.
+macro_rules! has_cpu_and_memory {
+    ($resources:literal) => {
+        concat!(
+            "['cpu', 'memory'].all(name, name in ",
+            $resources,
+            " && quantity(string(",
+            $resources,
+            "[name])).isGreaterThan(quantity('0')))"
+        )
+    };
+}
+pub(crate) use has_cpu_and_memory;
+
+pub(crate) const NO_CPU_OR_MEMORY: &str =
+    "resources must give cpu and memory, both more than zero: they are what Slurm gives to jobs";
+
 pub(crate) const SAME_MOUNT_NAME: &str =
     "names of mounts must be unique: rename or remove the mount that has the name of another";
 

@@ -219,6 +219,20 @@ fn cluster() -> Vec<Case> {
             partitions("structured", json!({ "partitions": [{ "name": "main", "nodeSetRefs": ["gpu"] }] })),
         ),
         case(
+            OLD_CLUSTER,
+            "spec.slurmNodes.worker",
+            ".slurmd.resources",
+            json!({ "slurmNodes": { "worker": { "size": 0, "slurmd": { "resources": null } } } }),
+            json!({ "slurmNodes": { "worker": { "slurmd": { "resources": null } } } }),
+        ),
+        case(
+            OLD_CLUSTER,
+            "spec.slurmNodes.worker",
+            ".slurmd.resources",
+            json!({ "slurmNodes": { "worker": { "slurmd": { "resources": { "cpu": 1, "memory": "1Gi" } } } } }),
+            json!({ "slurmNodes": { "worker": { "slurmd": { "resources": { "memory": "0" } } } } }),
+        ),
+        case(
             CLUSTER,
             "spec.partitionConfiguration",
             "Structured",

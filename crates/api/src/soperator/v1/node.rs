@@ -39,7 +39,7 @@ pub struct SlurmNode {
     pub k8s_node_filter_name: String,
     /// Priority class of the pods. Default: the one of the Kubernetes cluster.
     pub priority_class: Option<String>,
-    /// How many pods there shall be.
+    /// How many pods there shall be. slurmdbd and the exporter are one each, whatever this says. Default: 0.
     #[schemars(range(min = 0))]
     pub size: Option<i32>,
 }

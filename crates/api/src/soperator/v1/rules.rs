@@ -3,7 +3,7 @@
 //! A rule must not refuse what works with Soperator: names are looked up only for the parts that are rendered at all.
 
 use crate::schema::rule::{Rule, rule};
-use crate::soperator::common::SAME_MOUNT_NAME;
+use crate::soperator::common::{NO_CPU_OR_MEMORY, SAME_MOUNT_NAME, has_cpu_and_memory};
 
 /// Whether the object is of the 1.x dialect; the same as `SlurmClusterSpec::dialect`.
 macro_rules! dialect_s {
@@ -210,6 +210,16 @@ pub(super) const MOUNTS: &[Rule] = &[rule(
     "self.all(mount, !has(mount.volumeSourceName) || self.exists_one(other, has(other.volumeSourceName) && other.name == mount.name))",
     SAME_MOUNT_NAME,
 )];
+
+pub(super) const WORKER: &[Rule] = &[rule(
+    concat!(
+        "!has(self.size) || self.size == 0 || (has(self.slurmd.resources) && ",
+        has_cpu_and_memory!("self.slurmd.resources"),
+        ")"
+    ),
+    NO_CPU_OR_MEMORY,
+)
+.at(".slurmd.resources")];
 
 pub(super) const LOGIN: &[Rule] = &[
     rule(

@@ -16,6 +16,7 @@ use crate::soperator::common::CgroupVersion;
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::WORKER))]
 pub struct Worker {
     /// The cgroup hierarchy of the worker nodes. Default: `v2`.
     #[serde(default)]

@@ -15,8 +15,8 @@ use crate::scalar::{IntOrString, Quantity};
 use crate::schema::kubernetes::VolumeSource;
 use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::{
-    AppArmorProfile, CgroupVersion, ClaimPolicy, Image, ONE_VOLUME_SOURCE, ProcMount, Resources,
-    SAME_MOUNT_NAME, SOURCE_OR_CLAIM,
+    AppArmorProfile, CgroupVersion, ClaimPolicy, Image, NO_CPU_OR_MEMORY, ONE_VOLUME_SOURCE, ProcMount,
+    Resources, SAME_MOUNT_NAME, SOURCE_OR_CLAIM, has_cpu_and_memory,
 };
 
 const SPEC_RULES: &[Rule] = &[
@@ -34,11 +34,7 @@ const SPEC_RULES: &[Rule] = &[
 ];
 
 const SLURMD_RULES: &[Rule] = &[
-    rule(
-        "['cpu', 'memory'].all(name, name in self.resources && quantity(string(self.resources[name])).isGreaterThan(quantity('0')))",
-        "resources must give cpu and memory, both more than zero: they are what Slurm gives to jobs",
-    )
-    .at(".resources"),
+    rule(has_cpu_and_memory!("self.resources"), NO_CPU_OR_MEMORY).at(".resources"),
     rule(
         "!has(self.customEnv) || self.customEnv.all(variable, variable.name != 'SOPERATOR_NODE_REAL_MEMORY_BYTES')",
         "customEnv must not set SOPERATOR_NODE_REAL_MEMORY_BYTES: the operator computes it; remove the variable",
