@@ -20,5 +20,5 @@ mod rules;
 mod samples;
 #[path = "api/server.rs"]
 mod server;
-#[path = "api/undecodable.rs"]
-mod undecodable;
+#[path = "api/stored.rs"]
+mod stored;

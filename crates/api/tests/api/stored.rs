@@ -1,11 +1,12 @@
-//! One object that cannot be decoded does not hide the others of its kind.
+//! Objects that an older installation stored: one that cannot be decoded does not hide the others of its kind, and one that our rules
+//! would refuse can still be worked with.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use api::slinky::v1beta1 as slinky;
 use api::soperator::{v1, v1alpha1};
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::core::{DeserializeGuard, NamespaceResourceScope};
 use kube::{Api, Client, CustomResourceExt, Resource};
 use serde::de::DeserializeOwned;
@@ -59,6 +60,42 @@ fn an_object_that_cannot_be_decoded_is_skipped_in_a_list_of_its_kind() -> Result
         check::<slinky::Accounting>(&client, &namespace).await?;
         check::<slinky::RestApi>(&client, &namespace).await?;
         check::<slinky::Token>(&client, &namespace).await
+    })
+}
+
+/// Finalizers, labels and conditions go onto such an object; whoever edits its spec is told what is wrong with it.
+#[test]
+fn a_stored_object_that_a_rule_refuses_is_not_locked() -> Result<()> {
+    testkit::run(async {
+        let plane = ControlPlane::own().await?;
+        let client = plane.client("api-test").await?;
+        let namespace = plane.namespace("stored").await?;
+        install(&client, loose()).await?;
+        let mut cluster = sample("slurm.nebius.ai/slurmcluster-minimal")?;
+        cluster["spec"]["volumeSources"][0]["name"] = "root".into();
+        for volumes in ["controller", "login"] {
+            cluster["spec"]["slurmNodes"][volumes]["volumes"]["jail"]["volumeSourceName"] = "root".into();
+        }
+        create(&client, &namespace, &cluster, false).await?.map_err(anyhow::Error::msg)?;
+        install(&client, api::crds()).await?;
+
+        let api: Api<v1::SlurmCluster> = Api::namespaced(client.clone(), &namespace);
+        let apply = PatchParams::default();
+        let label = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));
+        // Right after a change of the CRD the server still checks by the old one, or answers that it sets up its storage again.
+        let mut edits = 0;
+        eventually("an edit of the spec is refused", Duration::from_secs(30), async || {
+            edits += 1;
+            let edit = json!({ "spec": { "customSlurmConfig": format!("MaxStepCount={edits}") } });
+            let refusal = api.patch("slurm", &apply, &Patch::Merge(edit)).await.err();
+            let told = refusal.filter(|error| error.to_string().contains("must have an entry named jail"));
+            Ok(told.map(|_| ()))
+        })
+        .await?;
+        api.patch("slurm", &apply, &label).await?;
+        let status = Patch::Merge(json!({ "status": { "phase": "Pending", "observedGeneration": 1 } }));
+        api.patch_status("slurm", &apply, &status).await?;
+        Ok(())
     })
 }
 
