@@ -1,4 +1,4 @@
-//! A user's part of a pod laid over ours.
+//! A user's part of a pod or a Service laid over ours.
 //!
 //! This is Kubernetes' strategic merge, done on JSON so that fields newer than our bindings reach the pod, and with values
 //! taken as written: `false`, `0` and `""` replace ours. A null says nothing.
@@ -21,7 +21,8 @@ fn way(field: &str) -> Option<Way> {
         "env" | "volumes" => Way::Instead(&["name"]),
         "volumeMounts" => Way::By(&["mountPath"]),
         "volumeDevices" => Way::By(&["devicePath"]),
-        "ports" => Way::By(&["containerPort", "protocol"]),
+        // Of a container, or of a Service.
+        "ports" => Way::By(&["containerPort", "port", "protocol"]),
         "hostAliases" => Way::By(&["ip"]),
         "topologySpreadConstraints" => Way::By(&["topologyKey", "whenUnsatisfiable"]),
         "args" => Way::Append,
@@ -68,17 +69,19 @@ fn value_over(field: &str, ours: &mut Value, users: &Value) {
 
 fn list_over(ours: &mut Vec<Value>, users: &[Value], keys: &[&str], merge: impl Fn(&mut Value, &Value)) {
     for item in users {
-        match ours.iter_mut().find(|ours| keys.iter().all(|key| same(key, ours, item))) {
+        match ours.iter_mut().find(|ours| same(keys, ours, item)) {
             Some(ours) => merge(ours, item),
             None => ours.push(item.clone()),
         }
     }
 }
 
-fn same(key: &str, ours: &Value, users: &Value) -> bool {
-    // Of all keys only this one may be left out.
-    let default = if key == "protocol" { "TCP".into() } else { Value::Null };
-    ours.get(key).unwrap_or(&default) == users.get(key).unwrap_or(&default)
+fn same(keys: &[&str], ours: &Value, users: &Value) -> bool {
+    let equal = |key: &&str| {
+        let default = if *key == "protocol" { "TCP".into() } else { Value::Null };
+        ours.get(key).unwrap_or(&default) == users.get(key).unwrap_or(&default)
+    };
+    keys.iter().any(|key| users.get(key).is_some()) && keys.iter().all(equal)
 }
 
 #[cfg(test)]
@@ -157,6 +160,32 @@ mod tests {
                 { "containerPort": 53, "protocol": "TCP", "name": "dns-tcp" },
                 { "containerPort": 53, "protocol": "UDP" },
             ] }),
+        );
+    }
+
+    #[test]
+    fn ports_of_a_service_are_told_apart_by_their_number() {
+        assert_eq!(
+            merged(
+                json!({ "ports": [{ "port": 6817, "name": "slurmctld" }] }),
+                json!({ "ports": [{ "port": 80, "name": "http" }, { "port": 443 }, { "port": 6817, "nodePort": 30017 }] }),
+            ),
+            json!({ "ports": [
+                { "port": 6817, "name": "slurmctld", "nodePort": 30017 },
+                { "port": 80, "name": "http" },
+                { "port": 443 },
+            ] }),
+        );
+    }
+
+    #[test]
+    fn items_without_their_key_are_never_taken_for_the_same() {
+        assert_eq!(
+            merged(
+                json!({ "containers": [{ "image": "a" }] }),
+                json!({ "containers": [{ "image": "b" }, { "image": "c" }] })
+            ),
+            json!({ "containers": [{ "image": "a" }, { "image": "b" }, { "image": "c" }] }),
         );
     }
 

@@ -18,7 +18,9 @@ pub(super) fn blocks(section: &Section<'_>, anchors: &Anchors) -> Vec<String> {
     let head = ["Field", "Type", "Constraints", "Description"];
     let below =
         fields.iter().flat_map(|field| [choices_below(field), pattern_below(field), default_below(field)]);
-    [table(&head, rows)].into_iter().chain(below.flatten()).collect()
+    let others = "All other fields are those of the Kubernetes type.".to_owned();
+    let others = section.is_embedded().then_some(others);
+    [table(&head, rows)].into_iter().chain(below.flatten()).chain(others).collect()
 }
 
 fn row(field: &Field<'_>, anchors: &Anchors) -> Vec<String> {

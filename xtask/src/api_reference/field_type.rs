@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::markdown::code;
-use super::sections::is_embedded;
+use super::sections::{has_section, is_embedded};
 
 /// How many of them the sentence is about.
 #[derive(Debug, Clone, Copy)]
@@ -58,8 +58,9 @@ fn words(node: &Value, count: Count, link: &dyn Fn(&str) -> String) -> String {
         Count::One => one.to_owned(),
         Count::Many => many.to_owned(),
     };
+    let linked = |word: String| if has_section(node) { link(&word) } else { word };
     if is_embedded(node) {
-        return word("Kubernetes object", "Kubernetes objects");
+        return linked(word("Kubernetes object", "Kubernetes objects"));
     }
     if is_quantity(node) {
         return word("quantity", "quantities");
@@ -76,10 +77,7 @@ fn words(node: &Value, count: Count, link: &dyn Fn(&str) -> String) -> String {
         (Some("object"), Some(inner)) => {
             format!("{} of {}", word("map", "maps"), words(inner, Count::Many, link))
         }
-        (Some("object"), None) => match node["properties"].as_object() {
-            Some(properties) if !properties.is_empty() => link(&word("object", "objects")),
-            _ => word("object", "objects"),
-        },
+        (Some("object"), None) => linked(word("object", "objects")),
         (Some("boolean"), _) => word("boolean", "booleans"),
         (Some("integer" | "number"), _) if format.is_some() => format.unwrap_or_default().to_owned(),
         (Some("integer"), _) => word("integer", "integers"),
@@ -117,6 +115,9 @@ mod tests {
         let object = json!({"type": "object", "properties": {"a": {}}});
         let pod =
             json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"a": {}}});
+        let volume = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+            "a": {"description": "One of ours."},
+        }});
         let types = [
             (json!({"type": "string"}), "string"),
             (json!({"type": "string", "format": "date-time"}), "time"),
@@ -141,6 +142,7 @@ mod tests {
             (object, "[object]"),
             (quantity, "quantity"),
             (pod, "Kubernetes object"),
+            (volume, "[Kubernetes object]"),
         ];
         for (node, words) in types {
             assert_eq!(words_of(&node), words, "{node}");

@@ -1,6 +1,6 @@
 //! Which objects of a resource have a section of their own, in reading order: each before what is in it.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::markdown::{code, prose};
 
@@ -41,7 +41,7 @@ fn collect<'a>(section: Section<'a>, sections: &mut Vec<Section<'a>>) {
     }
 }
 
-/// A Kubernetes type that is embedded whole. What properties it has, if any, are not ours to explain.
+/// A Kubernetes type that is embedded whole. Of its properties those are ours to explain that have a description.
 pub(super) fn is_embedded(node: &Value) -> bool {
     node["x-kubernetes-embedded-resource"] == true
         || (node["x-kubernetes-preserve-unknown-fields"] == true && node["type"] == "object")
@@ -60,6 +60,11 @@ impl<'a> Section<'a> {
             path if path.contains('.') => format!("### {}", code(path)),
             path => format!("## {}", code(path)),
         }
+    }
+
+    /// Whether it has the fields of a Kubernetes type beside those that are described.
+    pub(super) fn is_embedded(&self) -> bool {
+        is_embedded(self.node)
     }
 
     pub(super) fn fields(&self) -> Vec<Field<'a>> {
@@ -93,11 +98,7 @@ impl<'a> Section<'a> {
 
     fn properties(&self) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
         let of_resource = self.path.is_empty();
-        properties(self.node)
-            .into_iter()
-            .flatten()
-            .map(|(name, node)| (name.as_str(), node))
-            .filter(move |(name, _)| !of_resource || !OF_ALL_RESOURCES.contains(name))
+        properties(self.node).filter(move |(name, _)| !of_resource || !OF_ALL_RESOURCES.contains(name))
     }
 
     /// The section of the object that is at a field, or in a list or a map there.
@@ -116,8 +117,8 @@ impl<'a> Section<'a> {
     }
 }
 
-fn has_section(node: &Value) -> bool {
-    !is_embedded(node) && properties(node).is_some_and(|properties| !properties.is_empty())
+pub(super) fn has_section(node: &Value) -> bool {
+    properties(node).next().is_some()
 }
 
 /// What a list or a map has in it, and how a path says so.
@@ -129,17 +130,23 @@ fn element(node: &Value) -> Option<(&'static str, &Value)> {
     of("items", "[]").or_else(|| of("additionalProperties", "{}"))
 }
 
-fn properties(node: &Value) -> Option<&Map<String, Value>> {
-    node["properties"].as_object()
+fn properties(node: &Value) -> impl Iterator<Item = (&str, &Value)> + use<'_> {
+    let all = node["properties"].as_object().into_iter().flatten().map(|(name, node)| (name.as_str(), node));
+    let every = !is_embedded(node);
+    all.filter(move |(_, node)| every || node.get("description").is_some())
 }
 
-/// What a user is told when a rule is broken; the rule itself if nothing is said.
+/// What a user is told when a rule is broken, and of which field; the rule itself if nothing is said.
 fn rules(node: &Value) -> Vec<String> {
     let rules = node["x-kubernetes-validations"].as_array().into_iter().flatten();
+    let said = |rule: &Value| match rule["message"].as_str() {
+        Some(message) => prose(message).join(" "),
+        None => code(rule["rule"].as_str().unwrap_or_default()),
+    };
     rules
-        .map(|rule| match rule["message"].as_str() {
-            Some(message) => prose(message).join(" "),
-            None => code(rule["rule"].as_str().unwrap_or_default()),
+        .map(|rule| match rule["fieldPath"].as_str() {
+            Some(path) => format!("{}: {}", code(path.trim_start_matches('.')), said(rule)),
+            None => said(rule),
         })
         .collect()
 }
@@ -184,6 +191,19 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_our_own_in_a_kubernetes_type_are_described() {
+        let volume = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+            "name": {"type": "string", "description": "How it is called."},
+            "emptyDir": {"type": "object", "properties": {"medium": {}}},
+        }});
+        let root = json!({"properties": {"volumes": {"items": volume}}});
+        let sections = of(&root);
+        assert_eq!(titles(&root), ["## Fields", "## `volumes[]`"]);
+        assert_eq!(sections[1].fields().iter().map(|field| field.name).collect::<Vec<_>>(), ["name"]);
+        assert!(sections[1].is_embedded() && !sections[0].is_embedded());
+    }
+
+    #[test]
     fn the_descriptions_of_a_list_and_of_its_elements_are_both_said_once() {
         let list = |of_list: &str| {
             json!({"properties": {"list": {"description": of_list, "items": {
@@ -197,7 +217,10 @@ mod tests {
     #[test]
     fn a_rule_is_said_in_the_section_where_its_field_is() {
         let rule = |message: &str| json!([{"rule": "x", "message": message}]);
-        let root = json!({"x-kubernetes-validations": rule("of the object"), "properties": {
+        let root = json!({"x-kubernetes-validations": [
+            {"rule": "x", "message": "of the object"},
+            {"rule": "x", "message": "of its field", "fieldPath": ".list"},
+        ], "properties": {
             "list": {"x-kubernetes-validations": rule("of the list"), "items": {
                 "x-kubernetes-validations": rule("of each"), "properties": {"x": {}},
             }},
@@ -206,7 +229,7 @@ mod tests {
         let sections = of(&root);
         assert_eq!(
             sections[0].rules().unwrap(),
-            "Rules:\n\n- of the object\n- `list`: of the list\n- `names[]`: `self != ''`"
+            "Rules:\n\n- of the object\n- `list`: of its field\n- `list`: of the list\n- `names[]`: `self != ''`"
         );
         assert_eq!(sections[1].rules().unwrap(), "Rules:\n\n- of each");
     }

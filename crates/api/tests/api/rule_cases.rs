@@ -696,6 +696,20 @@ fn slinky() -> Vec<Case> {
         ),
         case(
             SLINKY_NODE_SET,
+            "spec.template.spec.hostname",
+            "the beginning of a host name",
+            json!({ "template": { "spec": { "hostname": "gpu-a100-" } } }),
+            json!({ "template": { "spec": { "hostname": "GPU-" } } }),
+        ),
+        case(
+            SLINKY_NODE_SET,
+            "spec.template.spec.hostname",
+            "the beginning of a host name",
+            json!({ "template": { "spec": { "hostname": "" } } }),
+            json!({ "template": { "spec": { "hostname": "-gpu" } } }),
+        ),
+        case(
+            SLINKY_NODE_SET,
             "spec.ssh",
             "when ssh is enabled",
             json!({ "ssh": { "sssdConfRef": { "key": "sssd.conf" } } }),

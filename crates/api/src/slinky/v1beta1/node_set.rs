@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as core;
 use kube::CustomResource;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use serde_with::skip_serializing_none;
 
 use super::{Moment, ObjectRef, PodTemplate, SecretKeyRef, rules};
@@ -109,6 +109,7 @@ pub struct NodeSetSpec {
     pub taint_kube_nodes: Option<bool>,
     /// What is laid over the pods of the workers. `spec.hostname` is what the names of the Slurm nodes begin
     /// with: `gpu-` makes them `gpu-0`, `gpu-1` and so on.
+    #[schemars(transform = with_hostname)]
     pub template: Option<PodTemplate>,
     /// How workers are replaced when their pods change. Default: `RollingUpdate`, a quarter at a time.
     pub update_strategy: Option<UpdateStrategy>,
@@ -120,6 +121,18 @@ pub struct NodeSetSpec {
     /// Default: `true`.
     #[serde(default = "yes")]
     pub workload_disruption_protection: bool,
+}
+
+/// Declares the one field of a worker's pod spec that a rule looks at. All others stay as open as they are.
+fn with_hostname(template: &mut Schema) {
+    if let Some(spec) = template.pointer_mut("/properties/spec") {
+        spec["properties"] = json!({ "hostname": {
+            "type": "string",
+            "maxLength": 253,
+            "description": "What the names of the Slurm nodes begin with. Default: the name of the NodeSet and a dash.",
+            "x-kubernetes-validations": [rules::HOSTNAME],
+        } });
+    }
 }
 
 /// A partition with the workers of a NodeSet.

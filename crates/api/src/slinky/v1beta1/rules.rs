@@ -2,8 +2,7 @@
 //! messages.
 //!
 //! A rule must not refuse what works with Slinky. What a rule cannot know is left to our webhook: the
-//! namespace that a cluster's name is made of, the inside of pod templates and claim templates, and other
-//! objects.
+//! namespace that a cluster's name is made of, the inside of claim templates, and other objects.
 
 use crate::schema::rule::{Rule, rule};
 
@@ -120,6 +119,12 @@ pub(super) const SSH: Rule = rule(
     "!self.enabled || self.sssdConfRef.name != ''",
     "sssdConfRef.name must not be empty when ssh is enabled: \
      give the name of the Secret that holds sssd.conf",
+);
+
+/// The number of a worker follows it, so it may end in a dash.
+pub(super) const HOSTNAME: Rule = rule(
+    r"self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*-*$')",
+    "hostname must be the beginning of a host name: lower-case letters, digits and dashes, with a letter or digit first",
 );
 
 /// Only whether one came or went: the same claim can be written in several ways, and our webhook compares
