@@ -1,30 +1,30 @@
 //! A user's part of a pod or a Service laid over ours.
 //!
 //! This is Kubernetes' strategic merge, done on JSON so that fields newer than our bindings reach the pod, and with values
-//! taken as written: `false`, `0` and `""` replace ours. A null says nothing.
+//! taken as written: `false`, `0` and `""` replace ours. A null and an empty list say nothing; charts write them everywhere.
 
 use serde_json::{Map, Value};
 
 /// What becomes of a list, told by the name of its field. A list that has no way of its own is replaced.
 enum Way {
-    /// Items are told apart by these fields; one that both have is merged.
-    By(&'static [&'static str]),
+    /// Items are the same if the fields of one of these sets are; one that both have is merged.
+    By(&'static [&'static [&'static str]]),
     /// The same, but the user's item stands in place of ours: its fields exclude each other.
-    Instead(&'static [&'static str]),
+    Instead(&'static [&'static [&'static str]]),
     /// The user's items follow ours.
     Append,
 }
 
 fn way(field: &str) -> Option<Way> {
     Some(match field {
-        "containers" | "initContainers" | "imagePullSecrets" | "resourceClaims" => Way::By(&["name"]),
-        "env" | "volumes" => Way::Instead(&["name"]),
-        "volumeMounts" => Way::By(&["mountPath"]),
-        "volumeDevices" => Way::By(&["devicePath"]),
-        // Of a container, or of a Service.
-        "ports" => Way::By(&["containerPort", "port", "protocol"]),
-        "hostAliases" => Way::By(&["ip"]),
-        "topologySpreadConstraints" => Way::By(&["topologyKey", "whenUnsatisfiable"]),
+        "containers" | "initContainers" | "imagePullSecrets" | "resourceClaims" => Way::By(&[&["name"]]),
+        "env" | "volumes" => Way::Instead(&[&["name"]]),
+        "volumeMounts" => Way::By(&[&["mountPath"]]),
+        "volumeDevices" => Way::By(&[&["devicePath"]]),
+        // Of a container, or of a Service. A name is there once: by it a user gives one of ours another number.
+        "ports" => Way::By(&[&["containerPort", "port", "protocol"], &["name"]]),
+        "hostAliases" => Way::By(&[&["ip"]]),
+        "topologySpreadConstraints" => Way::By(&[&["topologyKey", "whenUnsatisfiable"]]),
         "args" => Way::Append,
         _ => return None,
     })
@@ -52,11 +52,14 @@ pub fn over(ours: &mut Map<String, Value>, users: &Map<String, Value>) {
 fn value_over(field: &str, ours: &mut Value, users: &Value) {
     match (ours, users) {
         (Value::Object(ours), Value::Object(users)) => {
-            if has_handler(field) && HANDLERS.iter().any(|handler| users.contains_key(*handler)) {
+            if has_handler(field)
+                && HANDLERS.iter().any(|name| users.get(*name).is_some_and(|it| !it.is_null()))
+            {
                 ours.retain(|name, _| !HANDLERS.contains(&name.as_str()));
             }
             over(ours, users);
         }
+        (Value::Array(_), Value::Array(users)) if users.is_empty() => {}
         (Value::Array(ours), Value::Array(users)) => match way(field) {
             Some(Way::By(keys)) => list_over(ours, users, keys, |item, users| value_over("", item, users)),
             Some(Way::Instead(keys)) => list_over(ours, users, keys, Value::clone_from),
@@ -67,9 +70,9 @@ fn value_over(field: &str, ours: &mut Value, users: &Value) {
     }
 }
 
-fn list_over(ours: &mut Vec<Value>, users: &[Value], keys: &[&str], merge: impl Fn(&mut Value, &Value)) {
+fn list_over(ours: &mut Vec<Value>, users: &[Value], keys: &[&[&str]], merge: impl Fn(&mut Value, &Value)) {
     for item in users {
-        match ours.iter_mut().find(|ours| same(keys, ours, item)) {
+        match ours.iter_mut().find(|ours| keys.iter().any(|keys| same(keys, ours, item))) {
             Some(ours) => merge(ours, item),
             None => ours.push(item.clone()),
         }
@@ -178,6 +181,18 @@ mod tests {
         );
     }
 
+    /// How a user of a LoginSet with the network of the host gives sshd another port.
+    #[test]
+    fn a_port_keeps_its_name_and_takes_another_number() {
+        assert_eq!(
+            merged(
+                json!({ "ports": [{ "containerPort": 22, "name": "login", "protocol": "TCP" }] }),
+                json!({ "ports": [{ "containerPort": 2222, "name": "login" }] }),
+            ),
+            json!({ "ports": [{ "containerPort": 2222, "name": "login", "protocol": "TCP" }] }),
+        );
+    }
+
     #[test]
     fn items_without_their_key_are_never_taken_for_the_same() {
         assert_eq!(
@@ -221,6 +236,8 @@ mod tests {
             merged(ours, json!({ "livenessProbe": { "periodSeconds": 9 } })),
             json!({ "livenessProbe": { "tcpSocket": { "port": 6817 }, "periodSeconds": 9 } }),
         );
+        let ours = json!({ "livenessProbe": { "tcpSocket": { "port": 6817 } } });
+        assert_eq!(merged(ours.clone(), json!({ "livenessProbe": { "exec": null } })), ours);
     }
 
     #[test]
@@ -228,9 +245,19 @@ mod tests {
         assert_eq!(
             merged(
                 json!({ "command": ["a", "b"], "tolerations": [{ "key": "x" }] }),
-                json!({ "command": ["c"], "tolerations": [] })
+                json!({ "command": ["c"], "tolerations": [{ "key": "y" }] })
             ),
-            json!({ "command": ["c"], "tolerations": [] }),
+            json!({ "command": ["c"], "tolerations": [{ "key": "y" }] }),
         );
+    }
+
+    /// Slinky's chart writes `tolerations: []` into every pod template, and its workers keep theirs.
+    #[test]
+    fn an_empty_list_leaves_ours() {
+        let ours = json!({ "command": ["a"], "tolerations": [{ "key": "x" }], "volumes": [{ "name": "v" }] });
+        let users = json!({ "command": [], "tolerations": [], "volumes": [], "hostAliases": [] });
+        let mut expected = ours.clone();
+        expected["hostAliases"] = json!([]);
+        assert_eq!(merged(ours, users), expected);
     }
 }

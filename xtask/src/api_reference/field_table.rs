@@ -112,6 +112,9 @@ fn pattern(node: &Value) -> Option<(&'static str, &str)> {
 
 fn bounds(node: &Value) -> Vec<String> {
     let mut words = Vec::new();
+    if field_type::is_boolean_or_object(node) {
+        return words;
+    }
     let number = |name: &str| node.get(name).filter(|value| value.is_number());
     let exclusive = |name: &str| node[name] == true;
     match (number("minimum"), number("maximum")) {

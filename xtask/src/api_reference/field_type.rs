@@ -53,6 +53,11 @@ pub(super) fn is_quantity(node: &Value) -> bool {
         && node["pattern"].as_str().is_some_and(|pattern| pattern.starts_with(r"^(\+|-)?(([0-9]+"))
 }
 
+/// A field of two types: a CRD says so by bounds that no other type can meet.
+pub(super) fn is_boolean_or_object(node: &Value) -> bool {
+    node.get("type").is_none() && node["maxItems"].as_u64() < node["minItems"].as_u64()
+}
+
 fn words(node: &Value, count: Count, link: &dyn Fn(&str) -> String) -> String {
     let word = |one: &str, many: &str| match count {
         Count::One => one.to_owned(),
@@ -61,6 +66,9 @@ fn words(node: &Value, count: Count, link: &dyn Fn(&str) -> String) -> String {
     let linked = |word: String| if has_section(node) { link(&word) } else { word };
     if is_embedded(node) {
         return linked(word("Kubernetes object", "Kubernetes objects"));
+    }
+    if is_boolean_or_object(node) {
+        return format!("{} or {}", word("boolean", "booleans"), linked(word("object", "objects")));
     }
     if is_quantity(node) {
         return word("quantity", "quantities");
@@ -118,6 +126,8 @@ mod tests {
         let volume = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
             "a": {"description": "One of ours."},
         }});
+        let switch =
+            json!({"minItems": 1, "maxItems": 0, "properties": {"a": {"description": "One of ours."}}});
         let types = [
             (json!({"type": "string"}), "string"),
             (json!({"type": "string", "format": "date-time"}), "time"),
@@ -143,6 +153,7 @@ mod tests {
             (quantity, "quantity"),
             (pod, "Kubernetes object"),
             (volume, "[Kubernetes object]"),
+            (switch, "boolean or [object]"),
         ];
         for (node, words) in types {
             assert_eq!(words_of(&node), words, "{node}");

@@ -71,24 +71,18 @@ pub struct Image {
     pub tag: Option<String>,
 }
 
-/// Those of the volume sources that Kubernetes 1.36 knows which are set. A newer one is invisible to a rule; it is checked with the pod.
-macro_rules! sources_set {
-    () => {
-        "[has(self.awsElasticBlockStore), has(self.azureDisk), has(self.azureFile), has(self.cephfs), has(self.cinder), \
-         has(self.configMap), has(self.csi), has(self.downwardAPI), has(self.emptyDir), has(self.ephemeral), has(self.fc), \
-         has(self.flexVolume), has(self.flocker), has(self.gcePersistentDisk), has(self.gitRepo), has(self.glusterfs), \
-         has(self.hostPath), has(self.image), has(self.iscsi), has(self.nfs), has(self.persistentVolumeClaim), \
-         has(self.photonPersistentDisk), has(self.portworxVolume), has(self.projected), has(self.quobyte), has(self.rbd), \
-         has(self.scaleIO), has(self.secret), has(self.storageos), has(self.vsphereVolume)].filter(set, set)"
-    };
-}
-
+/// Of the volume sources that Kubernetes 1.36 knows at most one is set. A newer one is invisible to a rule; it is checked with the pod.
 pub(crate) const ONE_VOLUME_SOURCE: Rule = rule(
-    concat!(sources_set!(), ".size() <= 1"),
+    "[has(self.awsElasticBlockStore), has(self.azureDisk), has(self.azureFile), has(self.cephfs), has(self.cinder), \
+     has(self.configMap), has(self.csi), has(self.downwardAPI), has(self.emptyDir), has(self.ephemeral), has(self.fc), \
+     has(self.flexVolume), has(self.flocker), has(self.gcePersistentDisk), has(self.gitRepo), has(self.glusterfs), \
+     has(self.hostPath), has(self.image), has(self.iscsi), has(self.nfs), has(self.persistentVolumeClaim), \
+     has(self.photonPersistentDisk), has(self.portworxVolume), has(self.projected), has(self.quobyte), has(self.rbd), \
+     has(self.scaleIO), has(self.secret), has(self.storageos), has(self.vsphereVolume)].filter(set, set).size() <= 1",
     "a volume has one source: keep one of emptyDir, persistentVolumeClaim, configMap and so on, and remove the others",
 );
 
-/// Whether `$resources` can be given to jobs.
+/// Whether `$resources` are enough for a worker.
 macro_rules! has_cpu_and_memory {
     ($resources:literal) => {
         concat!(
@@ -103,12 +97,7 @@ macro_rules! has_cpu_and_memory {
 pub(crate) use has_cpu_and_memory;
 
 pub(crate) const NO_CPU_OR_MEMORY: &str =
-    "resources must give cpu and memory, both more than zero: they are what Slurm gives to jobs";
+    "resources must give cpu and memory, both more than zero: a worker needs them to run jobs";
 
 pub(crate) const SAME_MOUNT_NAME: &str =
     "names of mounts must be unique: rename or remove the mount that has the name of another";
-
-pub(crate) const SOURCE_OR_CLAIM: Rule = rule(
-    concat!("!has(self.volumeClaimTemplateSpec) || ", sources_set!(), ".size() == 0"),
-    "a volume is a claim of each worker's own or a volume source: remove volumeClaimTemplateSpec or the source",
-);

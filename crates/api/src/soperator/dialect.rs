@@ -2,9 +2,11 @@
 //!
 //! Those defaults are not in the schema: the API server fills a default in before anybody can know the dialect.
 
-use super::common::CgroupVersion;
+use serde_json::json;
+
+use super::common::{CgroupVersion, Image, ImagePullPolicy};
 use super::v1::{ClusterType, JobAcctGatherType, SlurmClusterSpec};
-use super::v1alpha1::NodeSetSpec;
+use super::v1alpha1::{NodeConfiguratorSpec, NodeSetSpec};
 use crate::scalar::IntOrString;
 
 /// Which release of Soperator a cluster speaks.
@@ -66,6 +68,43 @@ impl NodeSetSpec {
         self.max_unavailable.get_or_insert_with(at_a_time);
         if cluster == Dialect::S {
             self.slurmd.cgroup_version.get_or_insert(CgroupVersion::V2);
+        }
+    }
+}
+
+impl NodeConfiguratorSpec {
+    /// S if only the container of 1.x is given; 1.x accepts no object without it.
+    pub fn dialect(&self) -> Dialect {
+        let old = self.node_configurator.is_some() && self.custom_container.is_none();
+        if old { Dialect::S } else { Dialect::H }
+    }
+
+    /// Says in the words of 5.x what an object of 1.x means: a container that sleeps, without the network of the host, after one that
+    /// sets a sysctl.
+    pub fn fill_defaults(&mut self) {
+        if self.dialect() == Dialect::H {
+            return;
+        }
+        self.host_network = false;
+        if self.init_containers.as_ref().is_none_or(Vec::is_empty) {
+            let sysctl = json!({
+                "name": "node-sysctl",
+                "image": "busybox",
+                "command": ["/bin/sh", "-c", "sysctl -w kernel.unprivileged_userns_clone=1"],
+                "securityContext": { "privileged": true, "runAsUser": 0 },
+            });
+            self.init_containers = sysctl.as_object().map(|sysctl| vec![sysctl.clone().into()]);
+        }
+        if let Some(mut sleeping) = self.node_configurator.take() {
+            let words = ["/bin/sh", "-c", "sleep infinity"];
+            sleeping.program.command = Some(words.map(str::to_owned).to_vec());
+            let image = sleeping.program.image.get_or_insert_with(|| Image {
+                pull_policy: ImagePullPolicy::default(),
+                repository: "busybox".to_owned(),
+                tag: None,
+            });
+            image.tag.get_or_insert_with(|| "latest".to_owned());
+            self.custom_container = Some(sleeping);
         }
     }
 }
@@ -137,6 +176,54 @@ mod tests {
             let mut spec = node_set.spec.clone();
             spec.fill_defaults(dialect);
             assert_eq!((spec.max_unavailable, spec.slurmd.cgroup_version), (Some(at_a_time), cgroups));
+        }
+    }
+
+    fn configurator(spec: serde_json::Value) -> NodeConfiguratorSpec {
+        serde_json::from_value(spec).unwrap()
+    }
+
+    #[test]
+    fn a_container_of_1x_still_sleeps() {
+        let mut spec = configurator(json!({
+            "rebooter": { "enabled": false },
+            "nodeConfigurator": { "enabled": true, "command": ["ignored"], "nodeSelector": { "gpu": "yes" } },
+        }));
+        spec.fill_defaults();
+        let container = spec.custom_container.clone().unwrap();
+        assert!(container.enabled && !spec.rebooter.enabled && !spec.host_network);
+        assert_eq!(container.program.command.unwrap(), ["/bin/sh", "-c", "sleep infinity"]);
+        let image = container.program.image.unwrap();
+        assert_eq!((image.repository.as_str(), image.tag.as_deref()), ("busybox", Some("latest")));
+        assert_eq!(container.program.node_selector.unwrap()["gpu"], "yes");
+        assert_eq!(spec.init_containers.as_ref().map(Vec::len), Some(1));
+        let once = spec.clone();
+        spec.fill_defaults();
+        assert_eq!(spec, once);
+    }
+
+    #[test]
+    fn what_a_1x_object_gives_stays() {
+        let mut spec = configurator(json!({
+            "initContainers": [{ "name": "mine" }],
+            "nodeConfigurator": { "enabled": false, "image": { "repository": "alpine", "tag": "3" } },
+        }));
+        spec.fill_defaults();
+        assert!(spec.rebooter.enabled && !spec.custom_container.as_ref().unwrap().enabled);
+        assert_eq!(spec.init_containers.unwrap()[0].fields()["name"], "mine");
+        assert_eq!(spec.custom_container.unwrap().program.image.unwrap().repository, "alpine");
+    }
+
+    #[test]
+    fn a_configurator_of_5x_is_left_as_it_is() {
+        for spec in [
+            json!({}),
+            json!({ "customContainer": { "enabled": true }, "nodeConfigurator": { "enabled": false } }),
+        ] {
+            let mut spec = configurator(spec);
+            let before = spec.clone();
+            spec.fill_defaults();
+            assert!(spec == before && spec.host_network);
         }
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn odd_but_working() -> Vec<(&'static str, Value)> {
         (
             CLUSTER,
             json!({
-                "maintenance": "skipPopulateJail",
+                "maintenance": "downscaleAndDeletePopulateJail",
                 "populateJail": { "k8sNodeFilterName": "nowhere", "jailSnapshotVolume": { "volumeSourceName": "nothing" } },
             }),
         ),
@@ -78,16 +78,46 @@ pub(crate) fn odd_but_working() -> Vec<(&'static str, Value)> {
             ),
         ),
         // Client certificates need no password.
+        (CLUSTER, {
+            let mut spec = accounting();
+            spec["slurmNodes"]["accounting"]["externalDB"] = json!({ "enabled": true, "host": "db" });
+            spec
+        }),
+        // Resources of zero say as little as none.
         (
             CLUSTER,
-            parts(
-                json!({ "accounting": { "enabled": true, "externalDB": { "enabled": true, "host": "db" } } }),
-            ),
+            parts(json!({ "login": {
+            "sshd": { "resources": { "memory": "0" } },
+            "userIsolation": { "enabled": true, "memoryMax": "1Gi" },
+        } })),
+        ),
+        // The source is used.
+        (NODE_SET, json!({ "slurmd": { "volumes": { "spool": { "emptyDir": {} } } } })),
+        // 5.x knows only the first of them.
+        (
+            CONFIGURATOR,
+            json!({
+                "rebooter": { "enabled": false },
+                "customContainer": { "enabled": true }, "nodeConfigurator": { "enabled": false },
+            }),
+        ),
+        (
+            CONTROLLER,
+            json!({
+                "external": true, "externalConfig": { "host": "slurm", "port": 6817 },
+                "persistence": null,
+            }),
         ),
         (NODE_SET, json!({ "slurmd": { "volumes": { "spool": { "volumeClaimTemplateSpec": null } } } })),
         (CHECK, json!({ "failureReactions": { "drainSlurmNode": true, "commentSlurmNode": false } })),
         (SLINKY_NODE_SET, json!({ "extraConf": "" })),
     ]
+}
+
+/// Accounting that is on, with all that it needs.
+fn accounting() -> Value {
+    let image = json!({ "image": "slurm" });
+    json!({ "slurmNodes": { "accounting": { "enabled": true, "slurmdbd": image, "munge": image } } })
 }
 
 /// Names that parts of a cluster refer to. What is not rendered may refer to nothing.
@@ -174,7 +204,9 @@ fn cluster() -> Vec<Case> {
         let password = json!({ "name": "db", "key": "password" });
         let mut database = json!({ "enabled": true, "passwordSecretKeyRef": password });
         crate::server::merge(&mut database, &more);
-        json!({ "slurmNodes": { "accounting": { "enabled": true, "externalDB": database } } })
+        let mut accounting = accounting();
+        accounting["slurmNodes"]["accounting"]["externalDB"] = database;
+        accounting
     };
     let partitions = |kind: &str, more: Value| {
         let mut configuration = json!({ "configType": kind });
@@ -255,6 +287,13 @@ fn cluster() -> Vec<Case> {
                 json!({ "rawConfig": ["  PartitionName=main Nodes=ALL", "PartitionName=b"] }),
             ),
             partitions("custom", json!({ "rawConfig": ["PartitionName=main Nodes=ALL", "MaxStepCount=1"] })),
+        ),
+        case(
+            CLUSTER,
+            "spec.slurmNodes.accounting",
+            "needs the containers",
+            accounting(),
+            json!({ "slurmNodes": { "accounting": { "enabled": true, "slurmdbd": { "image": "slurm" } } } }),
         ),
         case(
             CLUSTER,
@@ -343,6 +382,20 @@ fn cluster_volumes() -> Vec<Case> {
             ".populateJail.jailSnapshotVolume",
             json!({ "populateJail": { "jailSnapshotVolume": { "volumeSourceName": "jail" } } }),
             json!({ "populateJail": { "jailSnapshotVolume": { "volumeSourceName": "missing" } } }),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".populateJail.jailSnapshotVolume",
+            json!({}),
+            json!({ "populateJail": { "jailSnapshotVolume": {} } }),
+        ),
+        case(
+            CLUSTER,
+            "spec",
+            ".slurmNodes.controller.volumes.jail",
+            json!({}),
+            volume("controller", "jail", named("")),
         ),
         case(
             CLUSTER,
@@ -464,6 +517,19 @@ fn cluster_volumes() -> Vec<Case> {
             volume("worker", name, twice(json!({ "volumeSourceName": "jail" }))),
         ));
     }
+    for (sample, part, path) in [
+        (CLUSTER, "login", "spec.slurmNodes.login.volumes"),
+        (OLD_CLUSTER, "worker", "spec.slurmNodes.worker.volumes"),
+    ] {
+        let in_both = |more: Value| {
+            let mut both = volume(part, "customMounts", mount(more.clone()));
+            crate::server::merge(&mut both, &volume(part, "jailSubMounts", mount(more)));
+            both
+        };
+        let (claims, sources) =
+            (json!({ "volumeClaimTemplateSpec": claim() }), json!({ "volumeSourceName": "jail" }));
+        cases.push(case(sample, path, "must be unique", in_both(claims), in_both(sources)));
+    }
     cases
 }
 
@@ -476,6 +542,11 @@ fn around_the_cluster() -> Vec<Case> {
         volumes(name, json!([mount]))
     };
     let two = || json!({ "emptyDir": {}, "hostPath": { "path": "/" } });
+    let in_both = |volume: Value| {
+        let mut both = mount("customVolumeMounts", volume.clone());
+        crate::server::merge(&mut both, &mount("jailSubMounts", volume));
+        both
+    };
     let mut cases = vec![
         case(
             NODE_SET,
@@ -529,10 +600,10 @@ fn around_the_cluster() -> Vec<Case> {
         ),
         case(
             NODE_SET,
-            "spec.slurmd.volumes.spool",
-            "a claim of each worker's own or a volume source",
-            json!({}),
-            volumes("spool", json!({ "emptyDir": {} })),
+            "spec.slurmd.volumes",
+            "must be unique",
+            in_both(json!({ "volumeClaimTemplateSpec": { "accessModes": ["ReadWriteOnce"] } })),
+            in_both(json!({ "volumeSource": { "emptyDir": {} } })),
         ),
         case(
             POWER,
@@ -565,6 +636,14 @@ fn around_the_cluster() -> Vec<Case> {
             json!({ "checkType": "slurmJob" }),
         ),
         case(CHECK, "spec.name", "a container", json!({ "name": "a-1" }), json!({ "name": "A_1" })),
+        case(CHECK, "spec", ".name", json!({ "name": "x".repeat(51) }), json!({ "name": "x".repeat(52) })),
+        case(
+            CHECK,
+            "spec",
+            ".name",
+            json!({ "name": "x".repeat(63), "runAfterCreation": false }),
+            json!({ "name": "x".repeat(63) }),
+        ),
         case(
             CHECK,
             "spec.schedule",
@@ -645,6 +724,7 @@ fn slinky() -> Vec<Case> {
     };
     let outside = || at(json!({ "externalConfig": { "host": "slurm.example.org", "port": 6817 } }));
     let strategy = |value: Value| json!({ "updateStrategy": value });
+    let rolling = |value: Value| json!({ "strategy": { "rollingUpdate": value } });
     let scheduled = |duration: &str| {
         strategy(json!({
             "type": "ScheduledUpdate",
@@ -686,6 +766,22 @@ fn slinky() -> Vec<Case> {
             "high availability",
             json!({ "ha": { "enabled": true }, "persistence": { "existingClaim": "state" } }),
             json!({ "ha": { "enabled": true } }),
+        ),
+        case(
+            CONTROLLER,
+            "spec",
+            ".persistence",
+            json!({ "persistence": { "enabled": false, "accessModes": null } }),
+            json!({ "persistence": { "accessModes": null } }),
+        ),
+        case(CONTROLLER, "spec", ".persistence", json!({}), json!({ "persistence": null })),
+        case(ACCOUNTING, "spec", ".storageConfig", outside(), json!({ "storageConfig": null })),
+        case(
+            ACCOUNTING,
+            "spec",
+            ".storageConfig",
+            json!({}),
+            json!({ "storageConfig": { "passwordKeyRef": { "name": "" } } }),
         ),
         case(
             SLINKY_NODE_SET,
@@ -767,16 +863,37 @@ fn slinky() -> Vec<Case> {
         case(
             LOGIN_SET,
             "spec.strategy",
-            ".rollingUpdate",
+            "with type: Recreate",
             json!({ "strategy": { "rollingUpdate": { "maxSurge": 1 } } }),
             json!({ "strategy": { "type": "Recreate", "rollingUpdate": { "maxSurge": 1 } } }),
+        ),
+        case(
+            LOGIN_SET,
+            "spec.strategy",
+            "a share such as",
+            rolling(json!({ "maxSurge": "30%", "maxUnavailable": 0 })),
+            rolling(json!({ "maxSurge": -1 })),
+        ),
+        case(
+            LOGIN_SET,
+            "spec.strategy",
+            "a share such as",
+            rolling(json!({ "maxUnavailable": 3 })),
+            rolling(json!({ "maxUnavailable": "3" })),
+        ),
+        case(
+            LOGIN_SET,
+            "spec.strategy",
+            "both be zero",
+            rolling(json!({ "maxSurge": 0 })),
+            rolling(json!({ "maxSurge": 0, "maxUnavailable": "0%" })),
         ),
         case(
             TOKEN,
             "spec",
             "must be set",
             json!({ "jwtKeyRef": null, "jwtHs256KeyRef": { "name": "jwt", "key": "jwt.key" } }),
-            json!({ "jwtKeyRef": null }),
+            json!({ "jwtKeyRef": { "name": "" } }),
         ),
         case(
             TOKEN,
@@ -820,26 +937,24 @@ fn slinky_changes() -> Vec<Case> {
                 json!({ "slurmKeyRef": { "name": "other" } }),
             ],
         ),
-        // Without a word the state is kept.
         change(
             CONTROLLER,
             "spec",
             ".persistence.enabled",
-            [
-                persistence(Value::Null),
-                persistence(json!({ "enabled": true })),
-                persistence(json!({ "enabled": false })),
-            ],
+            [json!({}), persistence(json!({ "enabled": true })), persistence(json!({ "enabled": false }))],
+        ),
+        // Without a word the state would be kept, which it was not.
+        change(
+            CONTROLLER,
+            "spec",
+            ".persistence.enabled",
+            [persistence(json!({ "enabled": false })), json!({ "extraConf": "x" }), persistence(Value::Null)],
         ),
         change(
             CONTROLLER,
             "spec",
             ".persistence.existingClaim",
-            [
-                persistence(Value::Null),
-                json!({ "extraConf": "x" }),
-                persistence(json!({ "existingClaim": "a" })),
-            ],
+            [json!({}), json!({ "extraConf": "x" }), persistence(json!({ "existingClaim": "a" }))],
         ),
         change(
             CONTROLLER,

@@ -68,7 +68,7 @@ pub struct AccountingSpec {
     /// after the operator's own.
     #[schemars(with = "Option<AnyObject>")]
     pub slurmdbd: Option<Open<core::Container>>,
-    /// The database that slurmdbd writes to.
+    /// The database that slurmdbd writes to. Required unless `external`.
     pub storage_config: Option<StorageConfig>,
     /// What is laid over the pod of slurmdbd.
     pub template: Option<PodTemplate>,
@@ -86,18 +86,18 @@ impl AccountingSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageConfig {
-    /// Name of the database on its server (`StorageLoc`). Default: `slurm_acct_db`.
+    /// Name of the database on its server (`StorageLoc`). Default: `slurm_acct_db`, also where it is empty.
     #[serde(default = "database")]
     pub database: String,
     /// Host name or address of the database (`StorageHost`), for example `mariadb`.
     pub host: String,
     /// The key of a Secret that holds the password of the user (`StoragePass`).
     pub password_key_ref: SecretKeyRef,
-    /// Port of the database (`StoragePort`). Default: 3306.
+    /// Port of the database (`StoragePort`); 0 is the same as none given. Default: 3306.
     #[serde(default = "mysql_port")]
     #[schemars(with = "Integer")]
     pub port: i64,
-    /// User of the database (`StorageUser`), for example `slurm`. Default: the one that slurmdbd runs as.
+    /// User of the database (`StorageUser`), for example `slurm`. Default: left to slurmdbd.
     pub username: Option<String>,
 }
 

@@ -31,12 +31,12 @@ pub struct ObjectRef {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct SecretKeyRef {
-    /// Which key of the Secret is meant, for example `slurm.key`.
+    /// Which key of the Secret is meant.
     pub key: String,
     /// Name of the Secret, in the namespace of the object that refers to it.
     #[serde(default)]
     pub name: String,
-    /// Part of every reference to a key in Kubernetes; without effect here, the key has to exist.
+    /// Part of every reference to a key in Kubernetes; without effect here.
     pub optional: Option<bool>,
 }
 
@@ -51,7 +51,7 @@ pub struct ConfigMapKeyRef {
     /// Name of the ConfigMap, in the namespace of the object that refers to it.
     #[serde(default)]
     pub name: String,
-    /// Part of every reference to a key in Kubernetes; without effect here, the key has to exist.
+    /// Part of every reference to a key in Kubernetes; without effect here.
     pub optional: Option<bool>,
 }
 
@@ -102,11 +102,11 @@ pub struct ServiceTemplate {
     pub metadata: Option<TemplateMetadata>,
     /// Port on every Kubernetes node, where the Service has the type `NodePort` or `LoadBalancer`. Default:
     /// 0, one that Kubernetes chooses.
-    #[schemars(with = "Option<Integer>")]
+    #[schemars(with = "Option<Integer>", range(min = 0, max = 65535))]
     pub node_port: Option<i64>,
     /// Port of the Service. Default: 0, which is the usual one of the daemon: 6817 for slurmctld, 6819 for
     /// slurmdbd, 6820 for slurmrestd, 22 for sshd.
-    #[schemars(with = "Option<Integer>")]
+    #[schemars(with = "Option<Integer>", range(min = 0, max = 65535))]
     pub port: Option<i64>,
     /// The spec of a Service, of which only those fields need to be given that shall be otherwise, for
     /// example `type: LoadBalancer`. `externalIPs` is left out: it would let traffic of others be taken over.

@@ -83,7 +83,7 @@ pub struct ControllerSpec {
     pub jwks_key_ref: Option<ConfigMapKeyRef>,
     /// The key of a Secret that tokens are signed with. Deprecated: use `jwtKeyRef`, which wins over it.
     pub jwt_hs256_key_ref: Option<SecretKeyRef>,
-    /// The key of a Secret that tokens are signed with, mounted as `/etc/slurm/jwt.key`. Required unless
+    /// The key of a Secret that tokens are signed with, usually `jwt.key`, mounted as `/etc/slurm/jwt.key`. Required unless
     /// `external`; it cannot be changed later.
     pub jwt_key_ref: Option<SecretKeyRef>,
     /// What is laid over the container that brings slurmctld's log to the pod's output, for example its
@@ -93,7 +93,8 @@ pub struct ControllerSpec {
     /// Metrics of slurmctld for Prometheus. Default: none.
     pub metrics: Option<Metrics>,
     /// Where slurmctld keeps the state of the cluster (`StateSaveLocation`). What is lost here is lost: jobs,
-    /// reservations, drained nodes. Default: a claim that is made, as with `enabled: true` alone.
+    /// reservations, drained nodes. A claim that is made needs `accessModes` and `resources.requests.storage`.
+    /// Default: as with `enabled: true`.
     pub persistence: Option<Persistence>,
     /// ConfigMaps whose keys are programs that slurmd runs before a job (`Prolog`). Default: none.
     #[schemars(extend("nullable" = true))]
@@ -107,8 +108,8 @@ pub struct ControllerSpec {
     pub reconfigure: Option<Open<core::Container>>,
     /// What is laid over the Service of slurmctld. Its port is 6817 if nothing else is said.
     pub service: Option<ServiceTemplate>,
-    /// The key of a Secret by which Slurm's daemons know each other (`auth/slurm`), mounted as
-    /// `/etc/slurm/slurm.key`. Required unless `external`; another Secret cannot be named later.
+    /// The key of a Secret by which Slurm's daemons know each other (`auth/slurm`), usually `slurm.key`, mounted
+    /// as `/etc/slurm/slurm.key`. Required unless `external`; another Secret cannot be named later.
     #[schemars(extend("x-kubernetes-validations" = [rules::SAME_SLURM_KEY]))]
     pub slurm_key_ref: Option<SecretKeyRef>,
     /// What is laid over the container of slurmctld, for example `image`, `resources` or `args`, which come
@@ -180,7 +181,8 @@ pub struct MetricsServiceMonitor {
     /// Annotations of the ServiceMonitor. Default: none.
     #[schemars(extend("nullable" = true))]
     pub annotations: Option<BTreeMap<String, String>>,
-    /// Whether a ServiceMonitor is made, where the Prometheus operator is installed. Default: `false`.
+    /// Whether a ServiceMonitor is made, where the Prometheus operator is installed and `metrics.enabled` is
+    /// set. Default: `false`.
     #[serde(default)]
     pub enabled: bool,
     /// Which groups of metrics are collected. Default: `/metrics/jobs`, `/metrics/nodes`,
@@ -192,8 +194,7 @@ pub struct MetricsServiceMonitor {
     /// Labels of the ServiceMonitor, for example the one that Prometheus selects by. Default: none.
     #[schemars(extend("nullable" = true))]
     pub labels: Option<BTreeMap<String, String>>,
-    /// How long one collection may take, for example `25s`; less than `interval`. Default: that of
-    /// Prometheus.
+    /// How long one collection may take, for example `25s`; at most `interval`. Default: that of Prometheus.
     pub scrape_timeout: Option<PrometheusDuration>,
 }
 

@@ -54,14 +54,15 @@ pub struct LoginSetSpec {
     /// The Controller whose cluster users log in to. It cannot be changed later.
     #[schemars(extend("x-kubernetes-validations" = [rules::CONTROLLER_NAMED, rules::SAME_CONTROLLER]))]
     pub controller_ref: ObjectRef,
-    /// Lines for sshd_config. They come after the generated ones, for example `X11Forwarding yes`.
+    /// Lines for sshd_config, for example `MaxSessions 50`. They come after the generated ones, and sshd takes the
+    /// first of two lines with the same keyword.
     pub extra_sshd_config: Option<String>,
-    /// What is laid over the init container that copies Slurm's configuration into the pod, for example its
-    /// `image`.
+    /// What is laid over the init container that puts Slurm's key into `/etc/slurm` for the right user, for
+    /// example its `image`.
     #[schemars(with = "Option<AnyObject>")]
     pub initconf: Option<Open<core::Container>>,
     /// What is laid over the container of sshd, sssd and sackd, for example `image`, `resources` or
-    /// `volumeMounts`.
+    /// `volumeMounts`. A port with the name `login` takes the place of 22.
     #[schemars(with = "Option<AnyObject>")]
     pub login: Option<Open<core::Container>>,
     /// How many login nodes there shall be. Default: 1.

@@ -80,8 +80,8 @@ pub struct NodeSetSpec {
     pub partition: Option<NodeSetPartition>,
     /// What becomes of claims made from `volumeClaimTemplates`. Default: they are kept.
     pub persistent_volume_claim_retention_policy: Option<ClaimRetentionPolicy>,
-    /// Whether a worker always comes back to the Kubernetes node that it first ran on. Only for
-    /// `scalingMode: StatefulSet`. Default: `false`.
+    /// Whether a worker comes back to the Kubernetes node that it first ran on, as long as the node exists and
+    /// its pod fits there. Only for `scalingMode: StatefulSet`. Default: `false`.
     #[serde(default)]
     pub pin_to_node: bool,
     /// Whether Slurm forgets workers that will not come back. Only for `scalingMode: DaemonSet`. Default:
@@ -99,7 +99,8 @@ pub struct NodeSetSpec {
     #[serde(default)]
     pub scaling_mode: ScalingMode,
     /// What is laid over the container of slurmd, for example `image`, `resources` or `args`, which come
-    /// after the operator's own. The limits of its `resources` are what Slurm gives to jobs.
+    /// after the operator's own. `cpu` and `memory` of its limits are what Slurm gives to jobs; GPUs are told to
+    /// Slurm in `extraConf` (`Gres=gpu:8`).
     #[schemars(with = "Option<AnyObject>")]
     pub slurmd: Option<Open<core::Container>>,
     /// Whether users may log in to workers on which they have a job. Default: they may not.
@@ -108,7 +109,7 @@ pub struct NodeSetSpec {
     /// and a condition warns of it; taint the nodes yourself.
     pub taint_kube_nodes: Option<bool>,
     /// What is laid over the pods of the workers. `spec.hostname` is what the names of the Slurm nodes begin
-    /// with: `gpu-` makes them `gpu-0`, `gpu-1` and so on.
+    /// with: `gpu-` makes them `gpu-0`, `gpu-1` and so on, and their partition `gpu`.
     #[schemars(transform = with_hostname)]
     pub template: Option<PodTemplate>,
     /// How workers are replaced when their pods change. Default: `RollingUpdate`, a quarter at a time.
@@ -129,7 +130,9 @@ fn with_hostname(template: &mut Schema) {
         spec["properties"] = json!({ "hostname": {
             "type": "string",
             "maxLength": 253,
-            "description": "What the names of the Slurm nodes begin with. Default: the name of the NodeSet and a dash.",
+            "description": "What the names of the Slurm nodes begin with; without the dash at its end it is also the name of their \
+                            partition and a feature of them. With `scalingMode: DaemonSet` or `hostNetwork` the nodes have the \
+                            name of the Kubernetes node. Default: the name of the NodeSet and a dash.",
             "x-kubernetes-validations": [rules::HOSTNAME],
         } });
     }
@@ -143,7 +146,8 @@ pub struct NodeSetPartition {
     /// The rest of the partition's line in slurm.conf, for example `State=UP MaxTime=8:00:00`. One line only.
     #[schemars(regex(pattern = r"^[^\n]+$"))]
     pub config: Option<String>,
-    /// Whether there is a partition with the name of the NodeSet. Default: `false`.
+    /// Whether there is a partition with the workers. Its name is `template.spec.hostname` without the dash at
+    /// its end, else the name of the NodeSet. Default: `false`.
     #[serde(default)]
     pub enabled: bool,
 }
@@ -198,9 +202,11 @@ pub struct NodeSetSsh {
     /// `false`.
     #[serde(default)]
     pub enabled: bool,
-    /// Lines for sshd_config. They come after the generated ones, for example `PermitRootLogin no`.
+    /// Lines for sshd_config, for example `PermitRootLogin no`. They come after the generated ones, and sshd takes
+    /// the first of two lines with the same keyword.
     pub extra_sshd_config: Option<String>,
-    /// The key of a Secret that holds `sssd.conf`, the configuration by which users are found.
+    /// The key of a Secret that holds `sssd.conf`, the configuration by which users are found. Usually the key is
+    /// called so too.
     pub sssd_conf_ref: SecretKeyRef,
 }
 
@@ -283,7 +289,7 @@ pub struct NodeSetStatus {
     /// nodes that fit.
     pub desired: Option<i32>,
     /// The revision that new workers have, by its hash; pods carry theirs in the label
-    /// `controller-revision-hash`.
+    /// `controller.kubernetes.io/hash`.
     pub node_set_hash: String,
     /// The `metadata.generation` that this status speaks of; older than the object's own: not yet looked at.
     pub observed_generation: Option<i64>,

@@ -26,10 +26,19 @@ const SAME_JWT_KEY: Rule = rule(
      for another key change the content of the Secret",
 );
 
-const SLURM_KEY: Rule =
-    rule("!self.external ? has(self.slurmKeyRef) : true", "slurmKeyRef must be set when external is false");
+/// Whether a key to sign tokens with is named, by whichever of the two fields counts.
+macro_rules! jwt_key_named {
+    () => {
+        "(has(self.jwtKeyRef) ? self.jwtKeyRef.name != '' : has(self.jwtHs256KeyRef) && self.jwtHs256KeyRef.name != '')"
+    };
+}
+
+const SLURM_KEY: Rule = rule(
+    "self.external || (has(self.slurmKeyRef) && self.slurmKeyRef.name != '')",
+    "slurmKeyRef must be set when external is false",
+);
 const JWT_KEY: Rule = rule(
-    "!self.external ? has(self.jwtKeyRef) || has(self.jwtHs256KeyRef) : true",
+    concat!("self.external || ", jwt_key_named!()),
     "jwtKeyRef or jwtHs256KeyRef must be set when external is false",
 );
 const EXTERNAL_CONFIG: Rule = rule(
@@ -86,6 +95,20 @@ pub(super) const CONTROLLER: &[Rule] = &[
         "cannot change persistence.existingClaim after deployment",
     )
     .at(".persistence.existingClaim"),
+    rule(
+        concat!(
+            "self.external || !",
+            persistent!("self"),
+            " || ",
+            existing_claim!("self"),
+            " != '' || (has(self.persistence) && has(self.persistence.accessModes) && \
+             self.persistence.accessModes.size() > 0 && has(self.persistence.resources) && \
+             has(self.persistence.resources.requests) && 'storage' in self.persistence.resources.requests)"
+        ),
+        "persistence needs accessModes and resources.requests.storage for the claim that is made: set both, \
+         name an existingClaim, or set enabled to false",
+    )
+    .at(".persistence"),
 ];
 
 /// Empty is the computed name, of which a rule does not see the namespace.
@@ -95,12 +118,20 @@ pub(super) const CLUSTER_NAME: Rule =
 pub(super) const SAME_SLURM_KEY: Rule =
     rule("self.name == oldSelf.name", "cannot change SlurmKeyRef after deployment");
 
-pub(super) const ACCOUNTING: &[Rule] = &[SLURM_KEY, JWT_KEY, EXTERNAL_CONFIG, SAME_JWT_KEY];
-
-pub(super) const TOKEN: &[Rule] = &[
-    rule("has(self.jwtKeyRef) || has(self.jwtHs256KeyRef)", "jwtKeyRef or jwtHs256KeyRef must be set"),
+pub(super) const ACCOUNTING: &[Rule] = &[
+    SLURM_KEY,
+    JWT_KEY,
+    EXTERNAL_CONFIG,
     SAME_JWT_KEY,
+    rule(
+        "self.external || (has(self.storageConfig) && self.storageConfig.passwordKeyRef.name != '')",
+        "storageConfig with the name of a Secret in passwordKeyRef must be set when external is false",
+    )
+    .at(".storageConfig"),
 ];
+
+pub(super) const TOKEN: &[Rule] =
+    &[rule(jwt_key_named!(), "jwtKeyRef or jwtHs256KeyRef must be set"), SAME_JWT_KEY];
 
 pub(super) const CONTROLLER_NAMED: Rule = rule(
     "self.name != ''",
@@ -124,7 +155,7 @@ pub(super) const SSH: Rule = rule(
 /// The number of a worker follows it, so it may end in a dash.
 pub(super) const HOSTNAME: Rule = rule(
     r"self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*-*$')",
-    "hostname must be the beginning of a host name: lower-case letters, digits and dashes, with a letter or digit first",
+    "hostname must be the beginning of a host name: lower-case letters, digits, dashes and dots, with a letter or digit first",
 );
 
 /// Only whether one came or went: the same claim can be written in several ways, and our webhook compares
@@ -178,6 +209,23 @@ pub(super) const LIFETIME: Rule = rule(
     "lifetime must be a number with a unit, or several of them: 15m, 24h, 1h30m",
 );
 
+/// Whether a field, if it is given, is a number of pods or a share of them.
+macro_rules! number_or_share {
+    ($field:literal) => {
+        concat!(
+            "(!has(",
+            $field,
+            ") || (type(",
+            $field,
+            ") == int ? ",
+            $field,
+            " >= 0 : ",
+            $field,
+            ".matches('^[0-9]+%$')))"
+        )
+    };
+}
+
 pub(super) const STRATEGY: &[Rule] = &[
     rule(
         "!has(self.type) || self.type in ['', 'RollingUpdate', 'Recreate']",
@@ -187,6 +235,23 @@ pub(super) const STRATEGY: &[Rule] = &[
     rule(
         "!has(self.type) || self.type != 'Recreate' || !has(self.rollingUpdate)",
         "strategy.rollingUpdate must not be set with type: Recreate: remove it",
+    )
+    .at(".rollingUpdate"),
+    rule(
+        concat!(
+            "!has(self.rollingUpdate) || (",
+            number_or_share!("self.rollingUpdate.maxSurge"),
+            " && ",
+            number_or_share!("self.rollingUpdate.maxUnavailable"),
+            ")"
+        ),
+        "maxSurge and maxUnavailable must be a number from 0 on or a share such as 25%",
+    )
+    .at(".rollingUpdate"),
+    rule(
+        "!has(self.rollingUpdate) || !has(self.rollingUpdate.maxSurge) || !has(self.rollingUpdate.maxUnavailable) || \
+         [self.rollingUpdate.maxSurge, self.rollingUpdate.maxUnavailable].exists(some, type(some) == int ? some != 0 : some != '0%')",
+        "maxSurge and maxUnavailable must not both be zero: no pod could be replaced",
     )
     .at(".rollingUpdate"),
 ];

@@ -81,7 +81,7 @@ pub struct OldTokenKeyRef {
     /// honoured only if it is the namespace of the token; else a condition warns of it. Default: that
     /// namespace.
     pub namespace: Option<String>,
-    /// Part of every reference to a key in Kubernetes; without effect here, the key has to exist.
+    /// Part of every reference to a key in Kubernetes; without effect here.
     pub optional: Option<bool>,
 }
 

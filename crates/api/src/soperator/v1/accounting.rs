@@ -98,7 +98,7 @@ pub struct MariaDbOperator {
     pub container: NodeContainer,
     /// Whether this database is used.
     pub enabled: Option<bool>,
-    /// Metrics of the database.
+    /// Metrics of the database. Default: none; on if this is given without `enabled`.
     pub metrics: Option<MariaDbMetrics>,
     /// Security context of the database's pods, as in a pod.
     pub pod_security_context: Option<Open<core::PodSecurityContext>>,
@@ -128,7 +128,7 @@ pub enum MariaDbReplication {}
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MariaDbMetrics {
-    /// Whether there is an exporter beside the database. Default: `true`.
+    /// Whether there is an exporter beside the database. Default: `true` where `metrics` is given.
     #[serde(default = "yes")]
     pub enabled: bool,
 }

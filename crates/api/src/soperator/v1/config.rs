@@ -109,7 +109,7 @@ pub struct HealthCheckConfig {
     /// `HealthCheckNodeState`: on nodes in which states the program runs. At least one.
     #[schemars(length(min = 1))]
     pub health_check_node_state: Vec<HealthCheckNodeState>,
-    /// `HealthCheckProgram`: path of the program inside the jail.
+    /// `HealthCheckProgram`: path of the program in the container of slurmd, outside the jail.
     pub health_check_program: String,
 }
 

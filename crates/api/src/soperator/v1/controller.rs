@@ -96,7 +96,7 @@ pub struct OpenMetricsServiceMonitor {
     pub endpoints: Option<Vec<OpenMetricsEndpoint>>,
     /// How often. Default: `30s`.
     pub interval: PrometheusDuration,
-    /// How long one collection may take; less than `interval`. Default: `28s`.
+    /// How long one collection may take; at most `interval`. Default: `28s`.
     pub scrape_timeout: PrometheusDuration,
 }
 

@@ -30,7 +30,7 @@ pub struct Exporter {
     /// Where jobs are read from. Default: `controller`.
     #[serde(default)]
     pub job_source: JobSource,
-    /// How many requests to Slurm may be under way at a time. Default: 1.
+    /// How many runs of one collector (nodes, jobs, scheduler) may overlap, where Slurm takes longer than `collectionInterval`. Default: 1.
     #[serde(default = "inflight")]
     #[schemars(range(min = 1))]
     pub max_collector_inflight: i32,
@@ -96,7 +96,8 @@ pub struct ExporterVolumes {
 pub struct PodMonitorConfig {
     /// How often. Default: `30s` if `podMonitorConfig` is not given, else that of Prometheus.
     pub interval: Option<PrometheusDuration>,
-    /// Value of the label `job`. Default: `slurm-exporter` if `podMonitorConfig` is not given.
+    /// Name of the pod's label whose value becomes the label `job` of the metrics. Default: `slurm-exporter` if `podMonitorConfig` is
+    /// not given.
     pub job_label: Option<String>,
     /// Changes to the labels of metrics before they are stored.
     pub metric_relabel_configs: Option<Vec<RelabelConfig>>,

@@ -31,7 +31,8 @@ pub struct PopulateJail {
     pub jail_snapshot_volume: Option<NodeVolume>,
     /// Name of the entry of `k8sNodeFilters` that says where the Job runs.
     pub k8s_node_filter_name: String,
-    /// Whether a jail that has content already is written over. Users' homes are left alone. Default: `false`.
+    /// Whether a jail that has content already is written over: what the new root does not have is removed, but
+    /// `/home` is left alone. Default: `false`.
     #[serde(default)]
     pub overwrite: bool,
     /// Priority class of the Job's pod. Default: the one of the Kubernetes cluster.

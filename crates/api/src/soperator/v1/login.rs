@@ -81,6 +81,7 @@ fn cpu_weight() -> i64 {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::BOTH_MOUNTS))]
 pub struct LoginVolumes {
     /// Volumes of your own, mounted in the container of sshd, outside the jail.
     #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]

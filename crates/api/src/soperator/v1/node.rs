@@ -31,7 +31,7 @@ pub struct K8sNodeFilter {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SlurmNode {
-    /// Init containers of your own, as in a pod. They run before those of the operator.
+    /// Init containers of your own, as in a pod. They run before those of the operator. Not for the program that writes the configuration.
     pub custom_init_containers: Option<Vec<Open<core::Container>>>,
     /// Whether the pods share the user namespace of the host; `false` gives each pod one of its own. Default: what Kubernetes chooses.
     pub host_users: Option<bool>,
@@ -53,11 +53,13 @@ pub struct NodeContainer {
     /// the node. Default: `unconfined`.
     #[serde(default)]
     pub app_armor_profile: AppArmorProfile,
-    /// Arguments of the entry point, in place of those of the image.
+    /// Arguments of the entry point, in place of those of the image. Not for slurmctld, the exporter and the program that writes the
+    /// configuration.
     pub args: Option<Vec<String>>,
-    /// Entry point of the container, in place of that of the image.
+    /// Entry point of the container, in place of that of the image. Not for slurmctld and the program that writes the configuration.
     pub command: Option<Vec<String>>,
-    /// Environment variables that are added to those of the operator, as in a pod.
+    /// Environment variables that are added to those of the operator, as in a pod. Not for slurmctld, the exporter and the program that
+    /// writes the configuration.
     pub custom_env: Option<Vec<Open<core::EnvVar>>>,
     /// Image of the container with its tag, for example `registry.example.org/slurm/controller:26.05`.
     pub image: String,
@@ -66,16 +68,17 @@ pub struct NodeContainer {
     pub image_pull_policy: ImagePullPolicy,
     /// Secrets with which images are fetched. Those of a pod's main container are used for the whole pod.
     pub image_pull_secrets: Option<Vec<Open<core::LocalObjectReference>>>,
-    /// When the container is restarted, as in a pod. Default: the operator's own probe.
+    /// When the container is restarted, as in a pod. Default: none; of a 1.x cluster the operator's own probe.
     pub liveness_probe: Option<Open<core::Probe>>,
     /// Port that the daemon listens on; 0 is the same as none given. Default: the usual port of the daemon.
     pub port: Option<i32>,
-    /// How much of `/proc` the container sees. Only slurmd makes use of it.
+    /// How much of `/proc` the container sees. Only slurmd makes use of it, and sees all of it in a 1.x cluster, whatever this says.
     pub proc_mount: Option<ProcMount>,
-    /// When the container counts as ready, as in a pod. Default: the operator's own probe.
+    /// When the container counts as ready, as in a pod. Default: none; of a 1.x cluster the operator's own probe.
     pub readiness_probe: Option<Open<core::Probe>>,
     /// What the container asks for. All but `cpu` is its limit as well; for slurmd `cpu` too.
     pub resources: Option<Resources>,
-    /// Text of `/etc/security/limits.conf` in the container, for example `* soft memlock unlimited`.
+    /// Text of `/etc/security/limits.conf` in the container, for example `* soft memlock unlimited`. Only slurmctld, sshd and slurmd
+    /// make use of it.
     pub security_limits_config: Option<String>,
 }

@@ -27,7 +27,7 @@ pub struct PartitionConfiguration {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PartitionConfigType {
-    /// A partition `main` with all workers, and a hidden one for health checks.
+    /// A partition `main` with all workers, and hidden ones for health checks (1.x also one for jobs in the background).
     #[default]
     Default,
     /// From `rawConfig`, line by line.

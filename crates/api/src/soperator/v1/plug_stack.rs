@@ -38,8 +38,8 @@ impl Default for PlugStackConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Pyxis {
-    /// Directory where images of containers are kept, in a 1.x object. 5.x has `importerPath`.
-    /// Default: none (1.x: `/var/cache/enroot-container-images/`).
+    /// Where images of containers are kept, in a 1.x object: a directory if it ends in `/`, else a file; empty keeps none.
+    /// 5.x has `importerPath`. Default: none (1.x: `/var/cache/enroot-container-images/`).
     pub container_image_save: Option<String>,
     /// Program that fetches images of containers. Default: `/opt/slurm_scripts/pyxis_caching_importer.sh`.
     pub importer_path: String,
@@ -72,7 +72,7 @@ pub struct NcclDebug {
     /// Directory of the files, inside the jail. Default: `/opt/soperator-outputs/local/nccl_logs` (1.x:
     /// `/opt/soperator-outputs/nccl_logs`).
     pub output_directory: Option<String>,
-    /// Whether the output goes to a file for each task. Default: `true`.
+    /// Whether the output goes to files, one for each worker and step. Default: `true`.
     pub output_to_file: bool,
     /// Whether the output goes to the job's own output. Default: `false`.
     pub output_to_std_out: bool,

@@ -26,8 +26,6 @@ macro_rules! source_exists {
             "(!has(",
             $volume,
             ".volumeSourceName) || ",
-            $volume,
-            ".volumeSourceName == '' || ",
             "(has(self.volumeSources) && self.volumeSources.exists(source, source.name == ",
             $volume,
             ".volumeSourceName)))"
@@ -59,7 +57,7 @@ macro_rules! no_login {
 /// The beginning of a rule about the Job that fills the jail, if there is one.
 macro_rules! no_populate_jail {
     () => {
-        "self.maintenance == 'skipPopulateJail' || "
+        "self.maintenance in ['skipPopulateJail', 'downscaleAndDeletePopulateJail'] || "
     };
 }
 
@@ -149,8 +147,9 @@ pub(super) const SPEC: &[Rule] = &[
     rule(
         concat!(
             no_populate_jail!(),
-            "!has(self.populateJail.jailSnapshotVolume) || ",
-            source_exists!("self.populateJail.jailSnapshotVolume")
+            "!has(self.populateJail.jailSnapshotVolume) || (has(self.populateJail.jailSnapshotVolume.volumeSourceName) && ",
+            source_exists!("self.populateJail.jailSnapshotVolume"),
+            ")"
         ),
         NO_SOURCE,
     )
@@ -194,7 +193,7 @@ pub(super) const PARTITIONS: &[Rule] = &[
     // Blanks before PartitionName work; to look behind them costs more than a rule may, so the operator does.
     rule(
         "self.configType != 'custom' || !has(self.rawConfig) || \
-         self.rawConfig.all(line, ['PartitionName', ' ', '\\t'].exists(start, line.startsWith(start)))",
+         self.rawConfig.all(line, ['PartitionName', ' ', '\\t', '\\n', '\\r'].exists(start, line.startsWith(start)))",
         "with configType: custom every line of rawConfig must begin with PartitionName: other lines belong into customSlurmConfig",
     )
     .at(".rawConfig"),
@@ -208,6 +207,13 @@ pub(super) const ONE_VOLUME: Rule =
 /// Two mounts of one name would be two volumes of one name in a pod. Claims of one name are one claim.
 pub(super) const MOUNTS: &[Rule] = &[rule(
     "self.all(mount, !has(mount.volumeSourceName) || self.exists_one(other, has(other.volumeSourceName) && other.name == mount.name))",
+    SAME_MOUNT_NAME,
+)];
+
+/// The same over the two lists of a part, of which each is a volume of the same pods.
+pub(super) const BOTH_MOUNTS: &[Rule] = &[rule(
+    "!has(self.customMounts) || !has(self.jailSubMounts) || self.customMounts.all(mount, !has(mount.volumeSourceName) || \
+     !self.jailSubMounts.exists(other, has(other.volumeSourceName) && other.name == mount.name))",
     SAME_MOUNT_NAME,
 )];
 
@@ -234,6 +240,7 @@ pub(super) const LOGIN: &[Rule] = &[
     .at(".sshdServiceNodePort"),
     rule(
         "!has(self.userIsolation) || !self.userIsolation.enabled || !has(self.sshd.resources) || !('memory' in self.sshd.resources) || \
+         quantity(string(self.sshd.resources['memory'])).compareTo(quantity('0')) == 0 || \
          ((!has(self.userIsolation.memoryHigh) || quantity(string(self.userIsolation.memoryHigh)).isLessThan(quantity(string(self.sshd.resources['memory'])))) && \
          (!has(self.userIsolation.memoryMax) || quantity(string(self.userIsolation.memoryMax)).isLessThan(quantity(string(self.sshd.resources['memory'])))))",
         "memoryHigh and memoryMax of one user must be less than the memory of the sshd container: lower them or raise sshd.resources.memory",
@@ -241,6 +248,7 @@ pub(super) const LOGIN: &[Rule] = &[
     .at(".userIsolation"),
     rule(
         "!has(self.userIsolation) || !self.userIsolation.enabled || !has(self.sshd.resources) || !('memory' in self.sshd.resources) || \
+         quantity(string(self.sshd.resources['memory'])).compareTo(quantity('0')) == 0 || \
          has(self.userIsolation.memoryHigh) == has(self.userIsolation.memoryMax) || (has(self.userIsolation.memoryHigh) ? \
          quantity(string(self.userIsolation.memoryHigh)).asApproximateFloat() <= 0.9 * quantity(string(self.sshd.resources['memory'])).asApproximateFloat() : \
          quantity(string(self.userIsolation.memoryMax)).asApproximateFloat() >= 0.8 * quantity(string(self.sshd.resources['memory'])).asApproximateFloat())",
@@ -262,14 +270,20 @@ pub(super) const USER_ISOLATION: &[Rule] = &[
     ),
 ];
 
-pub(super) const ACCOUNTING: &[Rule] = &[rule(
+pub(super) const ACCOUNTING: &[Rule] = &[
+    rule(
+        "!self.enabled || (has(self.slurmdbd) && has(self.munge))",
+        "accounting needs the containers slurmdbd and munge: give the images of both, or set enabled to false",
+    ),
+    rule(
     "!self.enabled || !has(self.externalDB) || !self.externalDB.enabled || !has(self.externalDB.passwordSecretKeyRef) || \
      !has(self.externalDB.passwordSecretKeyRef.name) || self.externalDB.passwordSecretKeyRef.name == '' || \
      (has(self.externalDB.host) && self.externalDB.host != '' && has(self.externalDB.user) && self.externalDB.user != '' && \
      has(self.externalDB.passwordSecretKeyRef.key) && self.externalDB.passwordSecretKeyRef.key != '')",
     "externalDB with a password needs host, user and passwordSecretKeyRef.key: set those that are missing",
-)
-.at(".externalDB")];
+    )
+    .at(".externalDB"),
+];
 
 pub(super) const LOOKBACK: Rule =
     rule("self.matches('[1-9]')", "accountingJobsLookback must be greater than zero");

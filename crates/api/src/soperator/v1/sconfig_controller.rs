@@ -14,7 +14,7 @@ use crate::scalar::GoDuration;
 pub struct SConfigController {
     /// The container of the program.
     pub container: Option<NodeContainer>,
-    /// Whether the pods share the user namespace of the host. Default: that of `node.hostUsers`.
+    /// Whether the pods share the user namespace of the host, where `node.hostUsers` is not given.
     pub host_users: Option<bool>,
     /// Where and how often the program runs.
     pub node: Option<SlurmNode>,

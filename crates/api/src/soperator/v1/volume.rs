@@ -41,8 +41,8 @@ pub struct NodeVolume {
 pub struct NodeVolumeMount {
     /// Where the volume is mounted: for a sub-mount of the jail a path inside the jail, else one in the container.
     pub mount_path: String,
-    /// Name of the volume in the pod. Mounts of one list have different names.
-    #[schemars(length(max = 253))]
+    /// Name of the volume in the pod. Mounts have different names, unless they are of one claim.
+    #[schemars(length(max = 63))]
     pub name: String,
     /// Whether the volume is mounted read-only. Default: `false`.
     #[serde(default)]

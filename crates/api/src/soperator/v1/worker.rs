@@ -44,7 +44,7 @@ pub struct Worker {
     /// What the node's `Extra` field in Slurm says. Environment variables are filled in, for example
     /// `{"monitoring": "https://example.org/$INSTANCE_ID"}`.
     pub slurm_node_extra: Option<String>,
-    /// The container with slurmd. What it asks for is what Slurm gives to jobs.
+    /// The container with slurmd. It has to ask for `cpu` and `memory`; the memory is what Slurm gives to jobs.
     pub slurmd: NodeContainer,
     /// ConfigMap with a configuration of sshd in place of the generated one.
     pub sshd_config_map_ref_name: Option<String>,
@@ -64,6 +64,7 @@ fn max_unavailable() -> IntOrString {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::BOTH_MOUNTS))]
 pub struct WorkerVolumes {
     /// Volumes of your own, mounted in the container of slurmd, outside the jail.
     #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]

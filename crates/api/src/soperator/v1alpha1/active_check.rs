@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::{CommentSlurmNode, DrainSlurmNode};
+use super::Reactions;
 use crate::Open;
 use crate::condition::{Condition, Conditions};
 use crate::default::yes;
@@ -28,6 +28,11 @@ const SPEC_RULES: &[Rule] = &[
         "slurmJobSpec is required with checkType: slurmJob",
     )
     .at(".slurmJobSpec"),
+    rule(
+        "!self.runAfterCreation || self.name.size() <= 51",
+        "name must have at most 51 characters with runAfterCreation: the first Job is called <name>-initial-run",
+    )
+    .at(".name"),
 ];
 
 const NAME_RULES: &[Rule] = &[rule(
@@ -74,7 +79,7 @@ const SCHEDULE_RULES: &[Rule] = &[rule(
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = SPEC_RULES))]
 pub struct ActiveCheckSpec {
-    /// How long one run may take, in seconds. Default: 1800.
+    /// How long the pod of one run may take, in seconds. Of Slurm jobs that is the time to submit them. Default: 1800.
     #[serde(default = "deadline")]
     pub active_deadline_seconds: i64,
     /// Affinity of the Job's pods, as in a pod.
@@ -89,7 +94,7 @@ pub struct ActiveCheckSpec {
     pub failed_jobs_history_limit: i32,
     /// What is done about the nodes of a Slurm job that failed. Default: nothing.
     pub failure_reactions: Option<Reactions>,
-    /// Whether the Job's pods share the user namespace of the host. Default: what Kubernetes chooses.
+    /// Whether the Job's pods share the user namespace of the host. Default: what Kubernetes chooses (1.x: `false`).
     pub host_users: Option<bool>,
     /// What runs with `checkType: k8sJob`.
     #[serde(rename = "k8sJobSpec")]
@@ -191,9 +196,9 @@ pub struct SlurmJobSpec {
     pub max_number_of_jobs: i64,
     /// The container with munged beside it.
     pub munge_container: Option<CheckContainer>,
-    /// The script that `sbatch` gets. It comes before `sbatchScriptRefName`.
+    /// The script that `sbatch` gets, where `sbatchScriptRefName` is not given.
     pub sbatch_script: Option<String>,
-    /// ConfigMap whose key `sbatch.sh` is the script that `sbatch` gets.
+    /// ConfigMap whose key `sbatch.sh` is the script that `sbatch` gets. It goes before `sbatchScript`.
     pub sbatch_script_ref_name: Option<String>,
 }
 
@@ -232,32 +237,6 @@ pub struct CheckContainer {
     pub volumes: Option<Vec<Open<core::Volume>>>,
     /// Directory in which the container starts. Default: that of the image.
     pub working_dir: Option<String>,
-}
-
-/// What is done about the nodes of a job.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Reactions {
-    /// The node is reserved, so that no other job starts on it. From Soperator 1.x.
-    pub add_reservation: Option<Reservation>,
-    /// The node gets a comment.
-    pub comment_slurm_node: Option<CommentSlurmNode>,
-    /// The node is drained: it takes no new jobs.
-    pub drain_slurm_node: Option<DrainSlurmNode>,
-    /// A reservation that `addReservation` made is removed. From Soperator 1.x.
-    pub remove_reservation: Option<Reservation>,
-    /// Whether the Kubernetes node gets the condition `HardwareIssuesSuspected`. From Soperator 1.x. Default: `false`.
-    pub set_condition: Option<bool>,
-}
-
-/// A reservation of one node.
-#[skip_serializing_none]
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Reservation {
-    /// The reservation's name is `<prefix>-<node>`.
-    pub prefix: Option<String>,
 }
 
 /// How the check went.
@@ -312,7 +291,7 @@ pub struct SlurmJobsStatus {
     pub last_run_error_jobs_and_reasons: Option<Vec<JobAndReason>>,
     /// Jobs that failed, and why.
     pub last_run_fail_jobs_and_reasons: Option<Vec<JobAndReason>>,
-    /// Numbers of the run's jobs, separated by commas.
+    /// Number of the run's first job, as in `squeue`.
     pub last_run_id: Option<String>,
     /// Name of the run's jobs.
     pub last_run_name: Option<String>,

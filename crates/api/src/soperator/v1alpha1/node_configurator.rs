@@ -15,7 +15,7 @@ use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::Image;
 
 const SPEC_RULES: &[Rule] = &[rule(
-    "!has(self.nodeConfigurator) || self.rebooter.enabled != self.nodeConfigurator.enabled",
+    "has(self.customContainer) || !has(self.nodeConfigurator) || self.rebooter.enabled != self.nodeConfigurator.enabled",
     "Either rebooter or nodeConfigurator must be enabled, but not both simultaneously.",
 )];
 
@@ -49,12 +49,15 @@ pub struct NodeConfiguratorSpec {
     /// Whether the pods see the IPC of the host. Default: `false`.
     #[serde(default, rename = "hostIPC")]
     pub host_ipc: bool,
-    /// Whether the pods use the network of the host. Default: `true`.
+    /// Whether the pods use the network of the host. Default: `true`; the pods of a 1.x object never do.
     #[serde(default = "yes")]
     pub host_network: bool,
-    /// Containers that run on the node before the others, as in a pod, for example to set sysctls.
+    /// Containers that run on the node before the others, as in a pod, for example to set sysctls. Default: none; of a 1.x object one
+    /// that lets users make user namespaces (`kernel.unprivileged_userns_clone=1`).
     pub init_containers: Option<Vec<Open<core::Container>>>,
-    /// The same as `customContainer`, under its name in Soperator 1.x. Exactly one of it and the rebooter is enabled. Deprecated.
+    /// What keeps the pods alive where there is no rebooter, in Soperator 1.x: a container that sleeps, whatever its `command` says.
+    /// Exactly one of it and the rebooter is enabled. Without `customContainer` it marks the object as one of 1.x. Deprecated: use
+    /// `customContainer`, which goes before it.
     pub node_configurator: Option<CustomContainer>,
     /// The rebooter: drains and reboots the node when a condition of the node asks for it. On if this is not given.
     #[serde(default = "Rebooter::on")]
@@ -62,14 +65,6 @@ pub struct NodeConfiguratorSpec {
     /// Whether the containers of a pod see each other's processes. Default: `false`.
     #[serde(default)]
     pub share_process_namespace: bool,
-}
-
-impl NodeConfiguratorSpec {
-    /// The container of the user's own that runs on the nodes, under the name of either release; the rebooter goes before it.
-    pub fn container(&self) -> Option<&CustomContainer> {
-        let enabled = |container: &&CustomContainer| container.enabled;
-        self.custom_container.as_ref().filter(enabled).or(self.node_configurator.as_ref().filter(enabled))
-    }
 }
 
 /// A container on the nodes, and where its pods run.
@@ -126,7 +121,7 @@ pub struct Rebooter {
     /// How pods leave a node before it is rebooted. Default: `evict`, the only way there is.
     #[serde(default)]
     pub eviction_method: EvictionMethod,
-    /// Form of the rebooter's log: `json` or `plain`. Default: `json`.
+    /// Form of the rebooter's log: `json` or `plain`. Default: `plain`.
     pub log_format: Option<String>,
     /// How much the rebooter says in its log. Default: `info`.
     #[serde(default)]
@@ -180,41 +175,4 @@ pub struct NodeConfiguratorStatus {
     pub reason: Option<String>,
     /// The last update in a word: `updating`, `failed` or `succeeded`. Kept for readers of Soperator's status.
     pub update_status: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_container_of_1x_still_runs() {
-        let spec: NodeConfiguratorSpec = serde_json::from_value(json!({
-            "rebooter": { "enabled": false },
-            "nodeConfigurator": { "enabled": true, "command": ["sysctl"] },
-        }))
-        .unwrap();
-        assert!(!spec.rebooter.enabled);
-        assert_eq!(
-            spec.container().and_then(|container| container.program.command.clone()),
-            Some(vec!["sysctl".to_owned()])
-        );
-    }
-
-    #[test]
-    fn a_container_that_is_off_does_not_hide_the_other() {
-        let spec: NodeConfiguratorSpec = serde_json::from_value(json!({
-            "customContainer": { "enabled": false, "name": "new" },
-            "nodeConfigurator": { "enabled": true, "name": "old" },
-        }))
-        .unwrap();
-        assert_eq!(spec.container().and_then(|container| container.program.name.as_deref()), Some("old"));
-    }
-
-    #[test]
-    fn without_a_word_the_rebooter_runs() {
-        let spec: NodeConfiguratorSpec = serde_json::from_value(json!({})).unwrap();
-        assert!(spec.rebooter.enabled && spec.container().is_none());
-    }
 }

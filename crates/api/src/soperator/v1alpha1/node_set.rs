@@ -16,7 +16,7 @@ use crate::schema::kubernetes::VolumeSource;
 use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::{
     AppArmorProfile, CgroupVersion, ClaimPolicy, Image, NO_CPU_OR_MEMORY, ONE_VOLUME_SOURCE, ProcMount,
-    Resources, SAME_MOUNT_NAME, SOURCE_OR_CLAIM, has_cpu_and_memory,
+    Resources, SAME_MOUNT_NAME, has_cpu_and_memory,
 };
 
 const SPEC_RULES: &[Rule] = &[
@@ -53,7 +53,12 @@ const MOUNTS_RULES: &[Rule] = &[rule(
     SAME_MOUNT_NAME,
 )];
 
-const SPOOL_RULES: &[Rule] = &[ONE_VOLUME_SOURCE, SOURCE_OR_CLAIM];
+/// The same over both lists, of which each is a volume of the same pods.
+const VOLUMES_RULES: &[Rule] = &[rule(
+    "!has(self.customVolumeMounts) || !has(self.jailSubMounts) || self.customVolumeMounts.all(mount, !has(mount.volumeSource) || \
+     !self.jailSubMounts.exists(other, has(other.volumeSource) && other.name == mount.name))",
+    SAME_MOUNT_NAME,
+)];
 
 /// What the workers shall be.
 #[skip_serializing_none]
@@ -105,7 +110,8 @@ pub struct NodeSetSpec {
     /// Whether workers exist only while Slurm has work for them; `replicas` is then the most there can be. Default: `false`.
     #[serde(default)]
     pub ephemeral_nodes: bool,
-    /// How long an ephemeral worker waits at its start to learn where in the network it is, in seconds, at least 60. Default: 180.
+    /// How long a worker waits at its start to learn where in the network it is, in seconds, at least 60, if the cluster has a
+    /// `topologyPlugin`. Default: 180.
     #[serde(default = "topology_wait")]
     #[schemars(range(min = 60))]
     pub ephemeral_topology_wait_timeout: i32,
@@ -217,7 +223,7 @@ pub struct NodeConfig {
     pub dynamic: String,
     /// Features of the nodes, for `sbatch --constraint`.
     pub features: Option<Vec<String>>,
-    /// Lines for gres.conf, for example `AutoDetect=nvidia`.
+    /// Lines for gres.conf, for example `AutoDetect=nvidia`. Each gets the `NodeName=` of these nodes.
     pub gres_config: Option<Vec<String>>,
     /// The rest of the node's line in slurm.conf, for example `Gres=gpu:nvidia_h100:8 SocketsPerBoard=2`. `Feature=` and `State=` are left
     /// out of it. Default: empty.
@@ -244,9 +250,9 @@ impl Default for NodeConfig {
 pub struct SideContainer {
     /// Image of the container.
     pub image: Image,
-    /// When the container is restarted, as in a pod. Default: the operator's own probe.
+    /// When the container is restarted, as in a pod. Default: none.
     pub liveness_probe: Option<Open<core::Probe>>,
-    /// When the container counts as ready, as in a pod. Default: the operator's own probe.
+    /// When the container counts as ready, as in a pod. Default: none.
     pub readiness_probe: Option<Open<core::Probe>>,
     /// What the container asks for. All but `cpu` is its limit as well.
     pub resources: Resources,
@@ -263,9 +269,10 @@ pub struct ContainerSecurity {
     /// Default: `unconfined`.
     #[serde(default)]
     pub app_armor_profile: AppArmorProfile,
-    /// Text of `/etc/security/limits.conf` in the container, for example `* soft memlock unlimited`.
+    /// Text of `/etc/security/limits.conf` in the container, for example `* soft memlock unlimited`. Only slurmd makes use of it.
+    /// Default: no limits, and 1048576 open files.
     pub limits_config: Option<String>,
-    /// How much of `/proc` the container sees. Default: what Kubernetes chooses.
+    /// How much of `/proc` the container sees. Only slurmd makes use of it. Default: what Kubernetes chooses.
     pub proc_mount: Option<ProcMount>,
 }
 
@@ -282,15 +289,16 @@ pub struct Slurmd {
     pub custom_env: Option<Vec<Open<core::EnvVar>>>,
     /// Image of the container.
     pub image: Image,
-    /// When the container is restarted, as in a pod. Default: the operator's own probe.
+    /// When the container is restarted, as in a pod. Default: none.
     pub liveness_probe: Option<Open<core::Probe>>,
     /// Port that slurmd listens on; 0 is the same as none given. Default: 6818.
     #[serde(default = "slurmd_port")]
     #[schemars(range(min = 0, max = 65535))]
     pub port: i32,
-    /// When the container counts as ready, as in a pod. Default: the operator's own probe.
+    /// When the container counts as ready, as in a pod. Default: none.
     pub readiness_probe: Option<Open<core::Probe>>,
-    /// What the worker has, and what Slurm gives to jobs: `cpu`, `memory`, `nvidia.com/gpu`. It is the container's limit too.
+    /// What the worker asks for, which is its limit too: `cpu`, `memory`, `nvidia.com/gpu`. The memory is what Slurm gives to jobs;
+    /// what else a node has is said in `nodeConfig.static`.
     pub resources: Resources,
     /// What the container may do.
     pub security: Option<ContainerSecurity>,
@@ -306,6 +314,7 @@ fn slurmd_port() -> i32 {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = VOLUMES_RULES))]
 pub struct WorkerVolumes {
     /// Volumes of your own, mounted in the container of slurmd, outside the jail.
     #[schemars(length(max = 256), extend("x-kubernetes-validations" = MOUNTS_RULES))]
@@ -335,15 +344,21 @@ fn shared_memory_size() -> Quantity {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = SPOOL_RULES))]
+#[schemars(extend("x-kubernetes-validations" = [ONE_VOLUME_SOURCE]))]
 pub struct Spool {
-    /// A claim that is made for each worker, as in a StatefulSet. Use this or a volume source.
+    /// A claim that is made for each worker, as in a StatefulSet. Use this or a volume source: beside a source it has no effect.
     pub volume_claim_template_spec: Option<Open<core::PersistentVolumeClaimSpec>>,
     #[serde(flatten)]
     pub source: Open<VolumeSource>,
 }
 
 impl Spool {
+    /// The claim that is made for each worker. A source goes before it: Soperator drops the claim, and such an object has
+    /// always used the source.
+    pub fn claim(&self) -> Option<&Open<core::PersistentVolumeClaimSpec>> {
+        self.volume_claim_template_spec.as_ref().filter(|_| self.source.fields().is_empty())
+    }
+
     /// Whether nothing is said: it is an emptyDir then, whose content goes with the pod, and the user is warned of it.
     pub fn is_unset(&self) -> bool {
         self.volume_claim_template_spec.is_none() && self.source.fields().is_empty()
@@ -358,8 +373,8 @@ impl Spool {
 pub struct WorkerVolumeMount {
     /// Where the volume is mounted: for a sub-mount of the jail a path inside the jail, else one in the container.
     pub mount_path: String,
-    /// Name of the volume in the pod. Mounts of one list have different names.
-    #[schemars(length(max = 253))]
+    /// Name of the volume in the pod. Mounts have different names, unless they are of one claim.
+    #[schemars(length(max = 63))]
     pub name: String,
     /// Whether the volume is mounted read-only. Default: `false`.
     pub read_only: Option<bool>,
@@ -446,10 +461,13 @@ mod tests {
         let claim: Spool =
             serde_json::from_value(json!({ "volumeClaimTemplateSpec": { "storageClassName": "fast" } }))
                 .unwrap();
-        assert!(!claim.is_unset() && claim.source.fields().is_empty());
+        assert!(!claim.is_unset() && claim.claim().is_some());
         let source: Spool = serde_json::from_value(json!({ "hostPath": { "path": "/spool" } })).unwrap();
         assert!(!source.is_unset() && source.volume_claim_template_spec.is_none());
         let unset: Spool = serde_json::from_value(json!({})).unwrap();
-        assert!(unset.is_unset());
+        assert!(unset.is_unset() && unset.claim().is_none());
+        let both: Spool =
+            serde_json::from_value(json!({ "volumeClaimTemplateSpec": {}, "emptyDir": {} })).unwrap();
+        assert!(!both.is_unset() && both.claim().is_none());
     }
 }

@@ -1,10 +1,67 @@
-//! Reactions that were a switch in Soperator 1.x and say more in 5.x. Both forms are stored in clusters that were upgraded.
+//! What is done about the nodes of a check. Two reactions were a switch in Soperator 1.x and say more in 5.x; both forms are stored in
+//! clusters that were upgraded.
 
-use schemars::{Schema, json_schema};
+use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use crate::schema::inline_schema;
+
+/// What is done about the nodes of a job.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reactions {
+    /// The node is reserved, so that no other job starts on it. From Soperator 1.x.
+    pub add_reservation: Option<Reservation>,
+    /// The node gets a comment: `true` as in Soperator 1.x, or with how the comment begins.
+    pub comment_slurm_node: Option<CommentSlurmNode>,
+    /// The node is drained, so that it takes no new jobs: `true` as in Soperator 1.x, or with how the reason begins.
+    pub drain_slurm_node: Option<DrainSlurmNode>,
+    /// A reservation that `addReservation` made is removed. From Soperator 1.x.
+    pub remove_reservation: Option<Reservation>,
+    /// Whether a node that `drainSlurmNode: true` drains counts as suspect: the reason begins with `[node_problem]` then, by which other
+    /// controllers know it. From Soperator 1.x. Default: `false`.
+    pub set_condition: Option<bool>,
+}
+
+impl Reactions {
+    /// How the reason begins with which a node is drained, if it is to be drained.
+    pub fn drain_reason_prefix(&self) -> Option<&str> {
+        match self.drain_slurm_node.as_ref()? {
+            DrainSlurmNode::Switch(false) => None,
+            DrainSlurmNode::Switch(true) if self.set_condition == Some(true) => Some(NODE_PROBLEM),
+            DrainSlurmNode::Switch(true) => Some("Soperator activecheck unknown:"),
+            DrainSlurmNode::With { drain_reason_prefix } => non_empty(drain_reason_prefix.as_deref()),
+        }
+    }
+
+    /// How the comment begins that a node gets, if it is to get one.
+    pub fn comment_prefix(&self) -> Option<&str> {
+        match self.comment_slurm_node.as_ref()? {
+            CommentSlurmNode::Switch(false) => None,
+            CommentSlurmNode::Switch(true) => Some(NODE_PROBLEM),
+            CommentSlurmNode::With { comment_prefix } => non_empty(comment_prefix.as_deref()),
+        }
+    }
+}
+
+/// What 1.x begins with, where 5.x lets the user choose.
+const NODE_PROBLEM: &str = "[node_problem]";
+
+/// Without a prefix 5.x does nothing.
+fn non_empty(prefix: Option<&str>) -> Option<&str> {
+    prefix.filter(|prefix| !prefix.is_empty())
+}
+
+/// A reservation of one node.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Reservation {
+    /// The reservation's name is `<prefix>-<node>`.
+    pub prefix: Option<String>,
+}
 
 /// Draining a node.
 #[skip_serializing_none]
@@ -30,33 +87,11 @@ pub enum CommentSlurmNode {
     With { comment_prefix: Option<String> },
 }
 
-impl DrainSlurmNode {
-    /// How the reason begins, if the node is to be drained. A 1.x switch stands for the prefix that 1.x writes.
-    pub fn prefix(&self) -> Option<&str> {
-        match self {
-            Self::Switch(false) => None,
-            Self::Switch(true) => Some("[node_problem]"),
-            Self::With { drain_reason_prefix } => Some(drain_reason_prefix.as_deref().unwrap_or_default()),
-        }
-    }
-}
-
-impl CommentSlurmNode {
-    /// How the comment begins, if the node is to get one. A 1.x switch stands for the prefix that 1.x writes.
-    pub fn prefix(&self) -> Option<&str> {
-        match self {
-            Self::Switch(false) => None,
-            Self::Switch(true) => Some("[node_problem]"),
-            Self::With { comment_prefix } => Some(comment_prefix.as_deref().unwrap_or_default()),
-        }
-    }
-}
-
 inline_schema!(
     DrainSlurmNode,
     switch_or(json_schema!({ "properties": { "drainReasonPrefix": {
             "type": "string",
-            "description": "How the reason of the drain begins, for example `[node_problem]`. Default: empty.",
+            "description": "How the reason of the drain begins, for example `[node_problem]`. Without it the node is not drained.",
         } } }))
 );
 
@@ -64,7 +99,7 @@ inline_schema!(
     CommentSlurmNode,
     switch_or(json_schema!({ "properties": { "commentPrefix": {
             "type": "string",
-            "description": "How the comment begins, for example `[node_problem]`. Default: empty.",
+            "description": "How the comment begins, for example `[node_problem]`. Without it there is no comment.",
         } } }))
 );
 
@@ -86,32 +121,37 @@ mod tests {
 
     use super::*;
 
-    /// Objects that 1.x stored go on to drain, or not to drain, with the reason that scripts look for.
+    /// Objects that 1.x stored go on to drain, or not to drain, with the reasons that programs look for; those of 5.x too.
     #[test]
-    fn a_switch_means_what_it_meant() {
-        for (stored, prefix) in [
-            (json!(false), None),
-            (json!(true), Some("[node_problem]")),
-            (json!({}), Some("")),
-            (json!({ "drainReasonPrefix": "[gpu]" }), Some("[gpu]")),
+    fn reactions_mean_what_they_meant() {
+        for (stored, drain, comment) in [
+            (json!({}), None, None),
+            (json!({ "drainSlurmNode": false, "commentSlurmNode": false }), None, None),
+            (json!({ "drainSlurmNode": true }), Some("Soperator activecheck unknown:"), None),
+            (json!({ "drainSlurmNode": true, "setCondition": true }), Some("[node_problem]"), None),
+            (json!({ "commentSlurmNode": true }), None, Some("[node_problem]")),
+            (json!({ "drainSlurmNode": {}, "commentSlurmNode": {} }), None, None),
+            (
+                json!({ "drainSlurmNode": { "drainReasonPrefix": "" }, "commentSlurmNode": { "commentPrefix": "" } }),
+                None,
+                None,
+            ),
+            (
+                json!({
+                    "drainSlurmNode": { "drainReasonPrefix": "[gpu]" },
+                    "commentSlurmNode": { "commentPrefix": "[slow]" },
+                }),
+                Some("[gpu]"),
+                Some("[slow]"),
+            ),
         ] {
-            let reaction: DrainSlurmNode = serde_json::from_value(stored.clone()).unwrap();
-            assert_eq!(reaction.prefix(), prefix, "{stored}");
-            assert_eq!(serde_json::to_value(reaction).unwrap(), stored);
-        }
-    }
-
-    #[test]
-    fn a_switch_for_comments_means_what_it_meant() {
-        for (stored, prefix) in [
-            (json!(false), None),
-            (json!(true), Some("[node_problem]")),
-            (json!({}), Some("")),
-            (json!({ "commentPrefix": "[slow]" }), Some("[slow]")),
-        ] {
-            let reaction: CommentSlurmNode = serde_json::from_value(stored.clone()).unwrap();
-            assert_eq!(reaction.prefix(), prefix, "{stored}");
-            assert_eq!(serde_json::to_value(reaction).unwrap(), stored);
+            let reactions: Reactions = serde_json::from_value(stored.clone()).unwrap();
+            assert_eq!(
+                (reactions.drain_reason_prefix(), reactions.comment_prefix()),
+                (drain, comment),
+                "{stored}"
+            );
+            assert_eq!(serde_json::to_value(reactions).unwrap(), stored);
         }
     }
 }
