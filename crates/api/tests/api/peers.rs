@@ -114,6 +114,25 @@ fn soperator_manifests_are_stored_as_soperator_stores_them() -> Result<()> {
     })
 }
 
+/// With these clusters of the original ran.
+#[test]
+fn soperator_clusters_that_ran_are_accepted() -> Result<()> {
+    let Some(peers) = peers() else { return Ok(()) };
+    testkit::run(async move {
+        let (plane, client) = ours().await?;
+        let namespace = plane.namespace("soperator").await?;
+        for folder in ["objects-head", "objects-1.22"] {
+            let manifests = custom_resources(&peers.join("soperator").join(folder))?;
+            assert!(!manifests.is_empty(), "{folder}");
+            for (file, manifest) in manifests {
+                let stored = create(&client, &namespace, &manifest, true).await?;
+                stored.map_err(anyhow::Error::msg).with_context(|| file)?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// A stored object with the defaults that the schema cannot have, since 1.x and 5.x differ in them.
 fn filled(stored: Value, dialect: Dialect) -> Result<Value> {
     Ok(match stored["kind"].as_str() {
@@ -148,14 +167,15 @@ fn slinky_manifests_are_stored_as_slinky_stores_them() -> Result<()> {
         }
         install(&original_client, crds).await?;
         let mut manifests = Vec::new();
-        for folder in ["samples", "helm-rendered"] {
+        // The last is what a cluster had that ran.
+        for folder in ["samples", "helm-rendered", "objects/slurm"] {
             manifests.extend(custom_resources(&peers.join("slinky").join(folder))?);
         }
-        assert!(manifests.len() >= 6, "{}", manifests.len());
+        assert!(manifests.len() >= 11, "{}", manifests.len());
         for (file, manifest) in manifests {
-            let stored = create(&client, &namespace, &manifest, false).await?;
+            let stored = create(&client, &namespace, &manifest, true).await?;
             let stored = stored.map_err(anyhow::Error::msg).with_context(|| file.clone())?;
-            let theirs = create(&original_client, &original_namespace, &manifest, false).await?;
+            let theirs = create(&original_client, &original_namespace, &manifest, true).await?;
             let theirs = theirs.map_err(anyhow::Error::msg).with_context(|| format!("{file} at Slinky"))?;
             compare(&file, &stored, &theirs, &[]);
         }
