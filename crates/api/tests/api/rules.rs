@@ -92,7 +92,7 @@ fn rule_for<'a>(case: &Case, all: &'a [Rule]) -> Result<&'a Rule> {
     let mut found = all.iter().filter(|rule| {
         rule.crd == plural
             && rule.path == case.path
-            && (rule.field == case.rule || rule.message.contains(case.rule))
+            && (rule.field == case.rule || rule.message.contains(&case.rule))
     });
     let first =
         found.next().with_context(|| format!("no rule of {plural} at {} has {}", case.path, case.rule))?;

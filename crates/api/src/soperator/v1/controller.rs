@@ -61,7 +61,7 @@ pub struct Sssd {
 #[serde(rename_all = "camelCase")]
 pub struct ControllerVolumes {
     /// Volumes of your own, mounted in the container of slurmctld.
-    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]
+    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS), transform = rules::one_volume_each)]
     pub custom_mounts: Option<Vec<NodeVolumeMount>>,
     /// The shared root file system, mounted at `/mnt/jail`.
     #[schemars(extend("x-kubernetes-validations" = [rules::ONE_VOLUME]))]

@@ -81,14 +81,13 @@ fn cpu_weight() -> i64 {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules::BOTH_MOUNTS))]
 pub struct LoginVolumes {
     /// Volumes of your own, mounted in the container of sshd, outside the jail.
-    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]
+    #[schemars(length(max = 256))]
     pub custom_mounts: Option<Vec<NodeVolumeMount>>,
     /// The shared root file system, mounted at `/mnt/jail`.
     pub jail: NodeVolume,
     /// Volumes of your own inside the jail: `mountPath` is the path that users see.
-    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]
+    #[schemars(length(max = 256))]
     pub jail_sub_mounts: Option<Vec<NodeVolumeMount>>,
 }

@@ -2,6 +2,9 @@
 //!
 //! A rule must not refuse what works with Soperator: names are looked up only for the parts that are rendered at all.
 
+use schemars::Schema;
+use serde_json::json;
+
 use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::{NO_CPU_OR_MEMORY, SAME_MOUNT_NAME, has_cpu_and_memory};
 
@@ -199,23 +202,57 @@ pub(super) const PARTITIONS: &[Rule] = &[
     .at(".rawConfig"),
 ];
 
-const ONE_VOLUME_MESSAGE: &str = "exactly one of volumeSourceName and volumeClaimTemplateSpec must be set";
+/// Whether `$volume` is one of the cluster's volume sources or a claim, and not both.
+macro_rules! one_volume {
+    ($volume:literal) => {
+        concat!("has(", $volume, ".volumeSourceName) != has(", $volume, ".volumeClaimTemplateSpec)")
+    };
+}
 
-pub(super) const ONE_VOLUME: Rule =
-    rule("has(self.volumeSourceName) != has(self.volumeClaimTemplateSpec)", ONE_VOLUME_MESSAGE);
+/// Whether no two of a list of mounts are volume sources under one name: a pod would have two volumes of that name. Claims of one
+/// name are one claim.
+macro_rules! own_names {
+    ($mounts:literal) => {
+        concat!(
+            $mounts,
+            ".all(mount, !has(mount.volumeSourceName) || ",
+            $mounts,
+            ".exists_one(other, has(other.volumeSourceName) && other.name == mount.name))"
+        )
+    };
+}
 
-/// Two mounts of one name would be two volumes of one name in a pod. Claims of one name are one claim.
-pub(super) const MOUNTS: &[Rule] = &[rule(
-    "self.all(mount, !has(mount.volumeSourceName) || self.exists_one(other, has(other.volumeSourceName) && other.name == mount.name))",
-    SAME_MOUNT_NAME,
-)];
+/// The same over both lists of a part, which become volumes of the same pods.
+macro_rules! own_names_in_both {
+    ($volumes:literal) => {
+        concat!(
+            "(!has(",
+            $volumes,
+            ".customMounts) || !has(",
+            $volumes,
+            ".jailSubMounts) || ",
+            $volumes,
+            ".customMounts.all(mount, !has(mount.volumeSourceName) || !",
+            $volumes,
+            ".jailSubMounts.exists(other, has(other.volumeSourceName) && other.name == mount.name)))"
+        )
+    };
+}
 
-/// The same over the two lists of a part, of which each is a volume of the same pods.
-pub(super) const BOTH_MOUNTS: &[Rule] = &[rule(
-    "!has(self.customMounts) || !has(self.jailSubMounts) || self.customMounts.all(mount, !has(mount.volumeSourceName) || \
-     !self.jailSubMounts.exists(other, has(other.volumeSourceName) && other.name == mount.name))",
-    SAME_MOUNT_NAME,
-)];
+const NOT_ONE_VOLUME: &str = "exactly one of volumeSourceName and volumeClaimTemplateSpec must be set";
+
+pub(super) const ONE_VOLUME: Rule = rule(one_volume!("self"), NOT_ONE_VOLUME);
+
+/// Adds the rule to each entry of a list of mounts.
+pub(super) fn one_volume_each(mounts: &mut Schema) {
+    if let Some(items) = mounts.get_mut("items") {
+        items["x-kubernetes-validations"] = json!([ONE_VOLUME]);
+    }
+}
+
+pub(super) const MOUNTS: &[Rule] = &[rule(own_names!("self"), SAME_MOUNT_NAME)];
+
+pub(super) const BOTH_MOUNTS: &[Rule] = &[rule(own_names_in_both!("self"), SAME_MOUNT_NAME)];
 
 pub(super) const WORKER: &[Rule] = &[rule(
     concat!(
@@ -228,11 +265,33 @@ pub(super) const WORKER: &[Rule] = &[rule(
 .at(".slurmd.resources")];
 
 pub(super) const LOGIN: &[Rule] = &[
+    // At its volumes only where there are login nodes at all: 1.x does not look at them else.
     rule(
-        "!has(self.size) || self.size == 0 || has(self.volumes.jail.volumeSourceName) != has(self.volumes.jail.volumeClaimTemplateSpec)",
-        ONE_VOLUME_MESSAGE,
+        concat!(
+            "!has(self.size) || self.size == 0 || (",
+            one_volume!("self.volumes.jail"),
+            " && (!has(self.volumes.customMounts) || self.volumes.customMounts.all(mount, ",
+            one_volume!("mount"),
+            ")) && (!has(self.volumes.jailSubMounts) || self.volumes.jailSubMounts.all(mount, ",
+            one_volume!("mount"),
+            ")))"
+        ),
+        NOT_ONE_VOLUME,
     )
-    .at(".volumes.jail"),
+    .at(".volumes"),
+    rule(
+        concat!(
+            "!has(self.size) || self.size == 0 || ((!has(self.volumes.customMounts) || ",
+            own_names!("self.volumes.customMounts"),
+            ") && (!has(self.volumes.jailSubMounts) || ",
+            own_names!("self.volumes.jailSubMounts"),
+            ") && ",
+            own_names_in_both!("self.volumes"),
+            ")"
+        ),
+        SAME_MOUNT_NAME,
+    )
+    .at(".volumes"),
     rule(
         "self.sshdServiceType != 'NodePort' || (self.sshdServiceNodePort >= 30000 && self.sshdServiceNodePort <= 32768)",
         "sshdServiceNodePort must be between 30000 and 32768 with sshdServiceType: NodePort",

@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-use super::rules;
 use crate::Open;
 use crate::schema::kubernetes;
 use crate::soperator::common::ONE_VOLUME_SOURCE;
@@ -37,7 +36,6 @@ pub struct NodeVolume {
 #[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = [rules::ONE_VOLUME]))]
 pub struct NodeVolumeMount {
     /// Where the volume is mounted: for a sub-mount of the jail a path inside the jail, else one in the container.
     pub mount_path: String,

@@ -67,13 +67,13 @@ fn max_unavailable() -> IntOrString {
 #[schemars(extend("x-kubernetes-validations" = rules::BOTH_MOUNTS))]
 pub struct WorkerVolumes {
     /// Volumes of your own, mounted in the container of slurmd, outside the jail.
-    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]
+    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS), transform = rules::one_volume_each)]
     pub custom_mounts: Option<Vec<NodeVolumeMount>>,
     /// The shared root file system, mounted at `/mnt/jail`.
     #[schemars(extend("x-kubernetes-validations" = [rules::ONE_VOLUME]))]
     pub jail: NodeVolume,
     /// Volumes of your own inside the jail: `mountPath` is the path that jobs see.
-    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS))]
+    #[schemars(length(max = 256), extend("x-kubernetes-validations" = rules::MOUNTS), transform = rules::one_volume_each)]
     pub jail_sub_mounts: Option<Vec<NodeVolumeMount>>,
     /// Size of `/dev/shm`. It counts as memory of the container. Default: `64Gi`.
     #[serde(default = "shared_memory_size")]

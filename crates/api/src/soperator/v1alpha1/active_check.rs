@@ -30,7 +30,7 @@ const SPEC_RULES: &[Rule] = &[
     .at(".slurmJobSpec"),
     rule(
         "!self.runAfterCreation || self.name.size() <= 51",
-        "name must have at most 51 characters with runAfterCreation: the first Job is called <name>-initial-run",
+        "name must have at most 51 characters with runAfterCreation: the first Job is called NAME-initial-run",
     )
     .at(".name"),
 ];
