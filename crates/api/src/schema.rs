@@ -78,6 +78,6 @@ inline_schema!(AnyObject, json_schema!({ "type": "object", "x-kubernetes-preserv
 #[derive(Debug)]
 pub(crate) struct DateTime;
 
-pub(crate) const DATE_TIME: &str = r"^[0-2][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$";
+pub(crate) const DATE_TIME: &str = r"^[12][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$";
 
 inline_schema!(DateTime, json_schema!({ "type": "string", "format": "date-time", "pattern": DATE_TIME }));
