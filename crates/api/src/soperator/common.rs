@@ -99,5 +99,53 @@ pub(crate) use has_cpu_and_memory;
 pub(crate) const NO_CPU_OR_MEMORY: &str =
     "resources must give cpu and memory, both more than zero: a worker needs them to run jobs";
 
+/// Whether `$volume` is a volume source, given in its field `$source`, or a claim, and not both.
+macro_rules! one_volume {
+    ($volume:literal, $source:literal) => {
+        concat!("has(", $volume, ".", $source, ") != has(", $volume, ".volumeClaimTemplateSpec)")
+    };
+}
+pub(crate) use one_volume;
+
+/// Whether no two of a list of mounts are volume sources under one name: a pod would have two volumes of that name. Claims of one
+/// name are one claim.
+macro_rules! own_names {
+    ($mounts:literal, $source:literal) => {
+        concat!(
+            $mounts,
+            ".all(mount, !has(mount.",
+            $source,
+            ") || ",
+            $mounts,
+            ".exists_one(other, has(other.",
+            $source,
+            ") && other.name == mount.name))"
+        )
+    };
+}
+pub(crate) use own_names;
+
+/// The same over two lists, which become volumes of the same pods.
+macro_rules! own_names_in_both {
+    ($mounts:literal, $others:literal, $source:literal) => {
+        concat!(
+            "(!has(",
+            $mounts,
+            ") || !has(",
+            $others,
+            ") || ",
+            $mounts,
+            ".all(mount, !has(mount.",
+            $source,
+            ") || !",
+            $others,
+            ".exists(other, has(other.",
+            $source,
+            ") && other.name == mount.name)))"
+        )
+    };
+}
+pub(crate) use own_names_in_both;
+
 pub(crate) const SAME_MOUNT_NAME: &str =
     "names of mounts must be unique: rename or remove the mount that has the name of another";

@@ -1,4 +1,4 @@
-//! Every bound of the schemas (enums, patterns, lengths, limits, required fields) refuses what is outside of it, by the name of the field.
+//! Every bound of the schemas (enums, patterns, lengths, limits, sets, required fields) refuses what is outside of it, by the name of the field.
 //!
 //! The samples are what is inside; each is broken in one place at a time. Rules in CEL have cases of their own.
 
@@ -22,7 +22,6 @@ struct Breach {
 }
 
 /// Where a walk through a schema is.
-#[derive(Clone)]
 struct Place {
     schema: String,
     field: String,
@@ -38,7 +37,7 @@ impl Place {
         Self {
             schema: format!("{}.{name}", self.schema),
             field: format!("{}.{name}", self.field),
-            pointer: format!("{}/{}", self.pointer, name.replace('~', "~0").replace('/', "~1")),
+            pointer: format!("{}/{name}", self.pointer),
         }
     }
 
@@ -74,20 +73,44 @@ fn outside(schema: &Value, bound: &str, value: Option<&Value>) -> Option<(Value,
         "maxLength" => (json!("x".repeat(above()?)), "may not be more than"),
         "minItems" => (json!([]), "should have at least"),
         "maxItems" => (json!(vec![value?.get(0)?; above()?]), "must have at most"),
+        "minProperties" => (required_of(schema, value?), "should have at least"),
+        "x-kubernetes-list-type" => (json!([value?.get(0)?, value?.get(0)?]), "Duplicate value"),
         _ => return None,
     })
 }
 
-const BOUNDS: [&str; 8] =
-    ["enum", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"];
+const BOUNDS: [&str; 10] = [
+    "enum",
+    "pattern",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "x-kubernetes-list-type",
+];
+
+/// Whether the schema has this bound. An atomic list may hold anything twice.
+fn has_bound(schema: &Value, bound: &str) -> bool {
+    schema.get(bound).is_some_and(|value| value != "atomic")
+}
+
+fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// An object with no more than it must have.
+fn required_of(schema: &Value, object: &Value) -> Value {
+    required(schema).map(|name| (name.to_owned(), object[name].clone())).collect()
+}
 
 /// Calls `see` with every bound of the schema: its name, and what breaks it if the sample has the object around it.
 fn walk(schema: &Value, value: Option<&Value>, place: &Place, see: &mut impl FnMut(String, Option<Breach>)) {
-    let required: Vec<&str> =
-        schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     for (name, property) in described(schema) {
         let inner = place.field(name);
-        if required.contains(&name.as_str()) && property.get("default").is_none() {
+        if required(schema).any(|required| required == name) && property.get("default").is_none() {
             see(format!("{} required", inner.schema), value.map(|_| inner.breach(None, "Required value")));
         }
         inside(property, value, value.and_then(|value| value.get(name)), &inner, see);
@@ -109,7 +132,7 @@ fn inside(
     if schema.get("type").is_none() && schema["x-kubernetes-int-or-string"] != true {
         return;
     }
-    for bound in BOUNDS.into_iter().filter(|bound| schema.get(bound).is_some()) {
+    for bound in BOUNDS.into_iter().filter(|bound| has_bound(schema, bound)) {
         let breach = around.and_then(|_| {
             let (outside, words) = outside(schema, bound, value)?;
             Some(place.breach(Some(outside), words))

@@ -81,7 +81,6 @@ fn a_stored_object_that_a_rule_refuses_is_not_locked() -> Result<()> {
 
         let api: Api<v1::SlurmCluster> = Api::namespaced(client.clone(), &namespace);
         let apply = PatchParams::default();
-        let label = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));
         // Right after a change of the CRD the server still checks by the old one, or answers that it sets up its storage again.
         let mut edits = 0;
         eventually("an edit of the spec is refused", Duration::from_secs(30), async || {
@@ -92,9 +91,14 @@ fn a_stored_object_that_a_rule_refuses_is_not_locked() -> Result<()> {
             Ok(told.map(|_| ()))
         })
         .await?;
-        api.patch("slurm", &apply, &label).await?;
-        let status = Patch::Merge(json!({ "status": { "phase": "Pending", "observedGeneration": 1 } }));
-        api.patch_status("slurm", &apply, &status).await?;
+        let metadata = json!({ "labels": { "a": "b" }, "finalizers": ["slipway.hpc/test"] });
+        api.patch("slurm", &apply, &Patch::Merge(json!({ "metadata": metadata }))).await?;
+        let condition = json!({
+            "type": "Ready", "status": "False", "reason": "InvalidSpec", "message": "no volume named jail",
+            "lastTransitionTime": "2026-11-18T06:48:00Z",
+        });
+        let status = json!({ "status": { "phase": "Pending", "conditions": [condition] } });
+        api.patch_status("slurm", &apply, &Patch::Merge(status)).await?;
         Ok(())
     })
 }

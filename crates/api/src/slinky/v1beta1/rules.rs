@@ -73,8 +73,13 @@ pub(super) const CONTROLLER: &[Rule] = &[
     JWT_KEY,
     EXTERNAL_CONFIG,
     rule(
-        "!has(self.ha) || !self.ha.enabled || (has(self.persistence) && self.persistence.enabled && \
-         has(self.persistence.existingClaim) && self.persistence.existingClaim.size() > 0)",
+        concat!(
+            "!has(self.ha) || !self.ha.enabled || (",
+            persistent!("self"),
+            " && ",
+            existing_claim!("self"),
+            " != '')"
+        ),
         "slurm high availability (HA) mode requires existing PVC with an access mode of ReadWriteMany",
     ),
     SAME_JWT_KEY,

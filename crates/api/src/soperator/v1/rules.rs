@@ -6,7 +6,9 @@ use schemars::Schema;
 use serde_json::json;
 
 use crate::schema::rule::{Rule, rule};
-use crate::soperator::common::{NO_CPU_OR_MEMORY, SAME_MOUNT_NAME, has_cpu_and_memory};
+use crate::soperator::common::{
+    NO_CPU_OR_MEMORY, SAME_MOUNT_NAME, has_cpu_and_memory, one_volume, own_names, own_names_in_both,
+};
 
 /// Whether the object is of the 1.x dialect; the same as `SlurmClusterSpec::dialect`.
 macro_rules! dialect_s {
@@ -54,6 +56,21 @@ macro_rules! no_workers {
 macro_rules! no_login {
     () => {
         "!has(self.slurmNodes.login.size) || self.slurmNodes.login.size == 0 || "
+    };
+}
+
+/// The same in a rule at the part itself.
+macro_rules! none {
+    () => {
+        "!has(self.size) || self.size == 0 || "
+    };
+}
+
+/// The beginning of a rule at login nodes that compares a user's share with the memory of sshd, if both are given.
+macro_rules! no_share {
+    () => {
+        "!has(self.userIsolation) || !self.userIsolation.enabled || !has(self.sshd.resources) || !('memory' in self.sshd.resources) || \
+         quantity(string(self.sshd.resources['memory'])).compareTo(quantity('0')) == 0 || "
     };
 }
 
@@ -175,9 +192,11 @@ pub(super) const SPEC: &[Rule] = &[
     )
     .at(".sConfigController.reconfigureWaitTimeout"),
     rule(
-        "!has(self.slurmNodes.worker) || !has(self.slurmNodes.worker.size) || self.slurmNodes.worker.size == 0 || \
-         !has(self.partitionConfiguration) || !has(self.partitionConfiguration.partitions) || \
-         !self.partitionConfiguration.partitions.exists(partition, has(partition.nodeSetRefs) && partition.nodeSetRefs.size() > 0)",
+        concat!(
+            no_workers!(),
+            "!has(self.partitionConfiguration) || !has(self.partitionConfiguration.partitions) || \
+             !self.partitionConfiguration.partitions.exists(partition, has(partition.nodeSetRefs) && partition.nodeSetRefs.size() > 0)"
+        ),
         "Worker size must be zero when NodeSetRefs are used in partition configuration",
     )
     .at(".slurmNodes.worker.size"),
@@ -202,46 +221,9 @@ pub(super) const PARTITIONS: &[Rule] = &[
     .at(".rawConfig"),
 ];
 
-/// Whether `$volume` is one of the cluster's volume sources or a claim, and not both.
-macro_rules! one_volume {
-    ($volume:literal) => {
-        concat!("has(", $volume, ".volumeSourceName) != has(", $volume, ".volumeClaimTemplateSpec)")
-    };
-}
-
-/// Whether no two of a list of mounts are volume sources under one name: a pod would have two volumes of that name. Claims of one
-/// name are one claim.
-macro_rules! own_names {
-    ($mounts:literal) => {
-        concat!(
-            $mounts,
-            ".all(mount, !has(mount.volumeSourceName) || ",
-            $mounts,
-            ".exists_one(other, has(other.volumeSourceName) && other.name == mount.name))"
-        )
-    };
-}
-
-/// The same over both lists of a part, which become volumes of the same pods.
-macro_rules! own_names_in_both {
-    ($volumes:literal) => {
-        concat!(
-            "(!has(",
-            $volumes,
-            ".customMounts) || !has(",
-            $volumes,
-            ".jailSubMounts) || ",
-            $volumes,
-            ".customMounts.all(mount, !has(mount.volumeSourceName) || !",
-            $volumes,
-            ".jailSubMounts.exists(other, has(other.volumeSourceName) && other.name == mount.name)))"
-        )
-    };
-}
-
 const NOT_ONE_VOLUME: &str = "exactly one of volumeSourceName and volumeClaimTemplateSpec must be set";
 
-pub(super) const ONE_VOLUME: Rule = rule(one_volume!("self"), NOT_ONE_VOLUME);
+pub(super) const ONE_VOLUME: Rule = rule(one_volume!("self", "volumeSourceName"), NOT_ONE_VOLUME);
 
 /// Adds the rule to each entry of a list of mounts.
 pub(super) fn one_volume_each(mounts: &mut Schema) {
@@ -250,16 +232,15 @@ pub(super) fn one_volume_each(mounts: &mut Schema) {
     }
 }
 
-pub(super) const MOUNTS: &[Rule] = &[rule(own_names!("self"), SAME_MOUNT_NAME)];
+pub(super) const MOUNTS: &[Rule] = &[rule(own_names!("self", "volumeSourceName"), SAME_MOUNT_NAME)];
 
-pub(super) const BOTH_MOUNTS: &[Rule] = &[rule(own_names_in_both!("self"), SAME_MOUNT_NAME)];
+pub(super) const BOTH_MOUNTS: &[Rule] = &[rule(
+    own_names_in_both!("self.customMounts", "self.jailSubMounts", "volumeSourceName"),
+    SAME_MOUNT_NAME,
+)];
 
 pub(super) const WORKER: &[Rule] = &[rule(
-    concat!(
-        "!has(self.size) || self.size == 0 || (has(self.slurmd.resources) && ",
-        has_cpu_and_memory!("self.slurmd.resources"),
-        ")"
-    ),
+    concat!(none!(), "(has(self.slurmd.resources) && ", has_cpu_and_memory!("self.slurmd.resources"), ")"),
     NO_CPU_OR_MEMORY,
 )
 .at(".slurmd.resources")];
@@ -268,12 +249,13 @@ pub(super) const LOGIN: &[Rule] = &[
     // At its volumes only where there are login nodes at all: 1.x does not look at them else.
     rule(
         concat!(
-            "!has(self.size) || self.size == 0 || (",
-            one_volume!("self.volumes.jail"),
+            none!(),
+            "(",
+            one_volume!("self.volumes.jail", "volumeSourceName"),
             " && (!has(self.volumes.customMounts) || self.volumes.customMounts.all(mount, ",
-            one_volume!("mount"),
+            one_volume!("mount", "volumeSourceName"),
             ")) && (!has(self.volumes.jailSubMounts) || self.volumes.jailSubMounts.all(mount, ",
-            one_volume!("mount"),
+            one_volume!("mount", "volumeSourceName"),
             ")))"
         ),
         NOT_ONE_VOLUME,
@@ -281,12 +263,13 @@ pub(super) const LOGIN: &[Rule] = &[
     .at(".volumes"),
     rule(
         concat!(
-            "!has(self.size) || self.size == 0 || ((!has(self.volumes.customMounts) || ",
-            own_names!("self.volumes.customMounts"),
+            none!(),
+            "((!has(self.volumes.customMounts) || ",
+            own_names!("self.volumes.customMounts", "volumeSourceName"),
             ") && (!has(self.volumes.jailSubMounts) || ",
-            own_names!("self.volumes.jailSubMounts"),
+            own_names!("self.volumes.jailSubMounts", "volumeSourceName"),
             ") && ",
-            own_names_in_both!("self.volumes"),
+            own_names_in_both!("self.volumes.customMounts", "self.volumes.jailSubMounts", "volumeSourceName"),
             ")"
         ),
         SAME_MOUNT_NAME,
@@ -298,19 +281,15 @@ pub(super) const LOGIN: &[Rule] = &[
     )
     .at(".sshdServiceNodePort"),
     rule(
-        "!has(self.userIsolation) || !self.userIsolation.enabled || !has(self.sshd.resources) || !('memory' in self.sshd.resources) || \
-         quantity(string(self.sshd.resources['memory'])).compareTo(quantity('0')) == 0 || \
-         ((!has(self.userIsolation.memoryHigh) || quantity(string(self.userIsolation.memoryHigh)).isLessThan(quantity(string(self.sshd.resources['memory'])))) && \
-         (!has(self.userIsolation.memoryMax) || quantity(string(self.userIsolation.memoryMax)).isLessThan(quantity(string(self.sshd.resources['memory'])))))",
+        concat!(no_share!(), "((!has(self.userIsolation.memoryHigh) || quantity(string(self.userIsolation.memoryHigh)).isLessThan(quantity(string(self.sshd.resources['memory'])))) && \
+         (!has(self.userIsolation.memoryMax) || quantity(string(self.userIsolation.memoryMax)).isLessThan(quantity(string(self.sshd.resources['memory'])))))"),
         "memoryHigh and memoryMax of one user must be less than the memory of the sshd container: lower them or raise sshd.resources.memory",
     )
     .at(".userIsolation"),
     rule(
-        "!has(self.userIsolation) || !self.userIsolation.enabled || !has(self.sshd.resources) || !('memory' in self.sshd.resources) || \
-         quantity(string(self.sshd.resources['memory'])).compareTo(quantity('0')) == 0 || \
-         has(self.userIsolation.memoryHigh) == has(self.userIsolation.memoryMax) || (has(self.userIsolation.memoryHigh) ? \
+        concat!(no_share!(), "has(self.userIsolation.memoryHigh) == has(self.userIsolation.memoryMax) || (has(self.userIsolation.memoryHigh) ? \
          quantity(string(self.userIsolation.memoryHigh)).asApproximateFloat() <= 0.9 * quantity(string(self.sshd.resources['memory'])).asApproximateFloat() : \
-         quantity(string(self.userIsolation.memoryMax)).asApproximateFloat() >= 0.8 * quantity(string(self.sshd.resources['memory'])).asApproximateFloat())",
+         quantity(string(self.userIsolation.memoryMax)).asApproximateFloat() >= 0.8 * quantity(string(self.sshd.resources['memory'])).asApproximateFloat())"),
         "memoryHigh (default: 80 % of sshd.resources.memory) must not exceed memoryMax (default: 90 % of it): set both",
     )
     .at(".userIsolation"),

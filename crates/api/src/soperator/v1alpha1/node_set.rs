@@ -16,7 +16,7 @@ use crate::schema::kubernetes::VolumeSource;
 use crate::schema::rule::{Rule, rule};
 use crate::soperator::common::{
     AppArmorProfile, CgroupVersion, ClaimPolicy, Image, NO_CPU_OR_MEMORY, ONE_VOLUME_SOURCE, ProcMount,
-    Resources, SAME_MOUNT_NAME, has_cpu_and_memory,
+    Resources, SAME_MOUNT_NAME, has_cpu_and_memory, one_volume, own_names, own_names_in_both,
 };
 
 const SPEC_RULES: &[Rule] = &[
@@ -43,20 +43,14 @@ const SLURMD_RULES: &[Rule] = &[
 ];
 
 const MOUNT_RULES: &[Rule] = &[rule(
-    "has(self.volumeSource) != has(self.volumeClaimTemplateSpec)",
+    one_volume!("self", "volumeSource"),
     "exactly one of volumeSource and volumeClaimTemplateSpec must be set",
 )];
 
-/// Two mounts of one name would be two volumes of one name in a pod. Claims of one name are one claim.
-const MOUNTS_RULES: &[Rule] = &[rule(
-    "self.all(mount, !has(mount.volumeSource) || self.exists_one(other, has(other.volumeSource) && other.name == mount.name))",
-    SAME_MOUNT_NAME,
-)];
+const MOUNTS_RULES: &[Rule] = &[rule(own_names!("self", "volumeSource"), SAME_MOUNT_NAME)];
 
-/// The same over both lists, of which each is a volume of the same pods.
 const VOLUMES_RULES: &[Rule] = &[rule(
-    "!has(self.customVolumeMounts) || !has(self.jailSubMounts) || self.customVolumeMounts.all(mount, !has(mount.volumeSource) || \
-     !self.jailSubMounts.exists(other, has(other.volumeSource) && other.name == mount.name))",
+    own_names_in_both!("self.customVolumeMounts", "self.jailSubMounts", "volumeSource"),
     SAME_MOUNT_NAME,
 )];
 
