@@ -1,0 +1,77 @@
+//! Views: what is kept of a watched object.
+//!
+//! A view names the fields that decisions read; everything else is skipped while decoding, so it costs no memory and
+//! little time. Every field is optional on the wire: a server that leaves one out, or adds one, breaks nothing.
+
+use std::fmt::Debug;
+
+use serde::de::DeserializeOwned;
+
+use crate::meta::Meta;
+use crate::text::Text;
+
+/// A kind of object, as the API server names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind {
+    /// Empty for the core group.
+    pub group: &'static str,
+    pub version: &'static str,
+    pub kind: &'static str,
+    pub plural: &'static str,
+    pub namespaced: bool,
+}
+
+impl Kind {
+    #[must_use]
+    pub const fn namespaced(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self { group, version, kind, plural, namespaced: true }
+    }
+
+    #[must_use]
+    pub const fn cluster(
+        group: &'static str,
+        version: &'static str,
+        kind: &'static str,
+        plural: &'static str,
+    ) -> Self {
+        Self { group, version, kind, plural, namespaced: false }
+    }
+
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+}
+
+/// A reason for which an object can be found without knowing its name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Facet {
+    /// Owned by the object with this uid.
+    Owner(Text),
+    /// Carries this label. Only for the keys that a watch is told to index.
+    Label(Text, Text),
+    /// Runs on this node.
+    Node(Text),
+    /// Names an object of this kind, in its own namespace.
+    Reference(&'static str, Text),
+}
+
+/// Lean facts about one object of a kind.
+pub trait View: DeserializeOwned + PartialEq + Debug + Send + Sync + 'static {
+    /// Only metadata is asked for: the server leaves the content out.
+    const METADATA_ONLY: bool = false;
+
+    fn kind() -> Kind;
+
+    fn meta(&self) -> &Meta;
+
+    /// Facets beyond owners and labels: the node it runs on, objects it names.
+    fn facets(&self, add: &mut dyn FnMut(Facet)) {
+        let _ = add;
+    }
+}
