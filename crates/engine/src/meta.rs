@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, de};
 
+use crate::lean::lean;
 use crate::text::Text;
 
 /// Written by `kubectl apply` for itself: a copy of the whole object.
@@ -45,6 +46,24 @@ impl Version {
     #[must_use]
     pub fn parse(text: &str) -> Self {
         Self(text.parse().unwrap_or_default())
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Version;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a string")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Version, E> {
+                Ok(Version::parse(text))
+            }
+        }
+        deserializer.deserialize_str(Visitor)
     }
 }
 
@@ -123,15 +142,16 @@ impl PartialEq for Meta {
     }
 }
 
-/// One owner reference.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub struct Owner {
-    pub api_version: Text,
-    pub kind: Text,
-    pub name: Text,
-    pub uid: Text,
-    pub controller: bool,
+lean! {
+    /// One owner reference.
+    #[derive(Clone, Eq)]
+    pub struct Owner {
+        pub api_version: Text,
+        pub kind: Text,
+        pub name: Text,
+        pub uid: Text,
+        pub controller: bool,
+    }
 }
 
 /// A small map of texts, sorted by key.
@@ -214,7 +234,7 @@ impl<'de> de::DeserializeSeed<'de> for UpTo {
     type Value = Option<Text>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Text>, D::Error> {
-        deserializer.deserialize_str(self)
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -225,13 +245,13 @@ impl de::Visitor<'_> for UpTo {
         out.write_str("a string")
     }
 
+    fn visit_unit<E: de::Error>(self) -> Result<Option<Text>, E> {
+        Ok(None)
+    }
+
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Option<Text>, E> {
         Ok((text.len() <= self.longest).then(|| Text::new(text)))
     }
-}
-
-fn annotations<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
-    deserializer.deserialize_any(PairsVisitor { longest: LONGEST_ANNOTATION })
 }
 
 /// Go writes `null` for some empty lists.
@@ -243,40 +263,140 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// The fields as the server sends them; what is not named here is skipped without being built.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-struct Wire<'a> {
-    name: Text,
-    namespace: Text,
-    uid: Text,
-    #[serde(borrow)]
-    resource_version: std::borrow::Cow<'a, str>,
-    generation: i64,
-    labels: Pairs,
-    #[serde(deserialize_with = "annotations")]
-    annotations: Pairs,
-    #[serde(deserialize_with = "null_is_empty")]
-    owner_references: Box<[Owner]>,
-    #[serde(deserialize_with = "null_is_empty")]
-    finalizers: Box<[Text]>,
-    creation_timestamp: Option<Timestamp>,
-    deletion_timestamp: Option<Timestamp>,
+/// Pairs without those that are too long to be kept.
+#[derive(Debug, PartialEq, Default)]
+struct Annotations(Pairs);
+
+impl<'de> Deserialize<'de> for Annotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PairsVisitor { longest: LONGEST_ANNOTATION }).map(Self)
+    }
 }
 
-impl From<Wire<'_>> for Meta {
-    fn from(wire: Wire<'_>) -> Self {
+lean! {
+    /// The fields as the server sends them.
+    struct Wire {
+        name: Text,
+        namespace: Text,
+        uid: Text,
+        resource_version: Version,
+        generation: i64,
+        labels: Pairs,
+        annotations: Annotations,
+        owner_references: Box<[Owner]>,
+        finalizers: Box<[Text]>,
+        creation_timestamp: Option<Timestamp>,
+        deletion_timestamp: Option<Timestamp>,
+    }
+}
+
+impl From<Wire> for Meta {
+    fn from(wire: Wire) -> Self {
         Self {
             key: Key { namespace: wire.namespace, name: wire.name },
             uid: wire.uid,
-            version: Version::parse(&wire.resource_version),
+            version: wire.resource_version,
             generation: wire.generation,
             labels: wire.labels,
-            annotations: wire.annotations,
+            annotations: wire.annotations.0,
             owners: wire.owner_references,
             finalizers: wire.finalizers,
             created: wire.creation_timestamp,
             deleting: wire.deletion_timestamp,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn meta(json: &Value) -> Meta {
+        serde_json::from_str(&json.to_string()).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_needed_and_null_is_nothing() {
+        let nulls = json!({
+            "name": null, "namespace": null, "uid": null, "resourceVersion": null, "generation": null,
+            "labels": null, "annotations": null, "ownerReferences": null, "finalizers": null,
+            "creationTimestamp": null, "deletionTimestamp": null, "managedFields": null,
+        });
+        assert_eq!(meta(&nulls), Meta::default());
+        assert_eq!(meta(&json!({})), Meta::default());
+        assert_eq!(
+            meta(&json!({ "labels": { "a": null, "b": "c" } })).labels,
+            [("b", "c")].into_iter().collect()
+        );
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let meta = meta(&json!({
+            "name": "crew-0", "namespace": "yard", "uid": "u", "resourceVersion": "77", "generation": 3,
+            "labels": { "b": "2", "a": "1" }, "annotations": { "note": "x" }, "finalizers": ["hold"],
+            "creationTimestamp": "2026-01-02T03:04:05Z", "deletionTimestamp": "2026-01-02T03:05:05Z",
+            "ownerReferences": [
+                { "apiVersion": "v1", "kind": "ConfigMap", "name": "friend", "uid": "f" },
+                { "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "crew", "uid": "s", "controller": true },
+            ],
+        }));
+        assert_eq!(
+            (meta.key.to_string(), meta.version, meta.generation),
+            ("yard/crew-0".to_owned(), Version(77), 3)
+        );
+        assert_eq!(meta.uid, "u");
+        assert_eq!(meta.label("b"), Some(&Text::new("2")));
+        assert_eq!(meta.annotation("note"), Some(&Text::new("x")));
+        assert_eq!(*meta.finalizers, [Text::new("hold")]);
+        assert_eq!(meta.controller().map(|owner| owner.uid.as_str()), Some("s"));
+        assert_eq!(meta.created.map(|time| time.to_string()).as_deref(), Some("2026-01-02T03:04:05Z"));
+        assert_eq!(meta.deleting.map(|time| time.to_string()).as_deref(), Some("2026-01-02T03:05:05Z"));
+    }
+
+    #[test]
+    fn long_annotations_and_copies_of_the_object_are_dropped() {
+        let (fits, too_long) = ("x".repeat(LONGEST_ANNOTATION), "x".repeat(LONGEST_ANNOTATION + 1));
+        let kept = meta(&json!({
+            "annotations": { "fits": fits, "long": too_long, LAST_APPLIED: "{}" }, "labels": { "long": too_long },
+        }));
+        assert_eq!(kept.annotations, [("fits", fits.as_str())].into_iter().collect());
+        assert!(kept.label("long").is_some(), "only annotations are cut");
+    }
+
+    #[test]
+    fn a_write_that_changed_nothing_we_keep_is_equal() {
+        let at = |version: &str, label: &str| {
+            meta(&json!({
+                "name": "a", "resourceVersion": version, "labels": { "l": label },
+                "managedFields": [{ "manager": version, "fieldsV1": { "f:metadata": {} } }],
+            }))
+        };
+        assert_eq!(at("1", "x"), at("2", "x"));
+        assert_ne!(at("1", "x").version, at("2", "x").version);
+        assert_ne!(at("1", "x"), at("1", "y"));
+        assert_eq!(at("not a number", "x").version, Version(0));
+    }
+
+    proptest! {
+        #[test]
+        fn pairs_are_a_map(map: BTreeMap<String, String>, others: Vec<String>) {
+            let json = serde_json::to_string(&map).unwrap();
+            let decoded: Pairs = serde_json::from_str(&json).unwrap();
+            let built: Pairs = map.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            prop_assert_eq!(&decoded, &built);
+            prop_assert_eq!(decoded.len(), map.len());
+            prop_assert_eq!(decoded.is_empty(), map.is_empty());
+            for key in map.keys().chain(&others) {
+                prop_assert_eq!(decoded.get(key).map(Text::as_str), map.get(key).map(String::as_str));
+            }
+            let in_order: Vec<_> = decoded.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            prop_assert_eq!(in_order, map.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect::<Vec<_>>());
         }
     }
 }

@@ -3,6 +3,40 @@
 //! A view names the fields that decisions read; everything else is skipped while decoding, so it costs no memory and
 //! little time. Every field is optional on the wire: a server that leaves one out, or adds one, breaks nothing.
 
+mod batch;
+mod condition;
+mod crd;
+mod lease;
+mod metadata_only;
+mod network;
+mod node;
+mod pod;
+#[cfg(test)]
+mod recorded;
+mod storage;
+mod whole;
+mod workloads;
+
+pub use batch::{ActiveJob, CronJobSpec, CronJobStatus, CronJobView, JobPhase, JobSpec, JobStatus, JobView};
+pub use condition::{Condition, Truth, condition, holds};
+pub use crd::{CrdNames, CrdSpec, CrdStatus, CrdVersion, CrdView};
+pub use lease::{LeaseSpec, LeaseView};
+pub use metadata_only::{ConfigMapView, RoleBindingView, RoleView, SecretView, ServiceAccountView};
+pub use network::{
+    Endpoint, EndpointConditions, EndpointSliceView, Ingress, LoadBalancer, PortRef, ServicePort,
+    ServiceSpec, ServiceStatus, ServiceType, ServiceView, TargetRef,
+};
+pub use node::{Address, Effect, NodeCondition, NodeInfo, NodeSpec, NodeStatus, NodeView, Taint};
+pub use pod::{ContainerState, ContainerStatus, PodPhase, PodSpec, PodStatus, PodView};
+pub use storage::{
+    ClaimPhase, PersistentVolumeClaimSpec, PersistentVolumeClaimStatus, PersistentVolumeClaimView, Requested,
+};
+pub use whole::{Typed, Whole};
+pub use workloads::{
+    ControllerRevisionView, DaemonSetStatus, DaemonSetView, DeploymentSpec, DeploymentStatus, DeploymentView,
+    PodDisruptionBudgetStatus, PodDisruptionBudgetView, StatefulSetSpec, StatefulSetStatus, StatefulSetView,
+};
+
 use std::fmt::Debug;
 
 use serde::de::DeserializeOwned;
@@ -44,7 +78,11 @@ impl Kind {
 
     #[must_use]
     pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+        if self.group.is_empty() {
+            self.version.to_owned()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
     }
 }
 
@@ -75,3 +113,20 @@ pub trait View: DeserializeOwned + PartialEq + Debug + Send + Sync + 'static {
         let _ = add;
     }
 }
+
+/// A view that has no facets of its own.
+macro_rules! view {
+    ($name:ident, $kind:expr) => {
+        impl $crate::views::View for $name {
+            fn kind() -> $crate::views::Kind {
+                $kind
+            }
+
+            fn meta(&self) -> &$crate::meta::Meta {
+                &self.meta
+            }
+        }
+    };
+}
+
+use view;

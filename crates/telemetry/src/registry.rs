@@ -1,6 +1,8 @@
 //! The metrics of a process: what components register, and what every process has (its build, its own resources).
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text;
@@ -16,6 +18,7 @@ use crate::process_metrics::ProcessCollector;
 pub struct Registry {
     // Written only while components start, so readers never wait.
     inner: Arc<RwLock<Inner>>,
+    shared: Arc<Mutex<BTreeMap<String, Box<dyn Any + Send + Sync>>>>,
 }
 
 impl Registry {
@@ -31,12 +34,26 @@ impl Registry {
         build.get_or_create(&[("version", version), ("revision", revision), ("rustc", rustc)]).set(1);
         inner.register("slipway_build_info", "The build that is running; always 1", build);
         inner.register_collector(Box::new(ProcessCollector::new()));
-        Self { inner: Arc::new(RwLock::new(inner)) }
+        Self { inner: Arc::new(RwLock::new(inner)), shared: Arc::default() }
     }
 
     /// Adds a metric. Counters are given without `_total`, which the format adds.
     pub fn register(&self, name: &str, help: &str, metric: impl Metric) {
         self.inner.write().unwrap_or_else(PoisonError::into_inner).register(name, help, metric);
+    }
+
+    /// The metric of this name, added by whoever asks first: for parts that a process has several of, which tell
+    /// themselves apart by a label. A family that is described twice makes a scraper refuse the whole page.
+    pub fn shared<M: Metric + Clone + Default>(&self, name: &str, help: &str) -> M {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.get(name) {
+            // Two types under one name is a mistake of ours: the second is then counted and not shown.
+            return known.downcast_ref::<M>().cloned().unwrap_or_default();
+        }
+        let metric = M::default();
+        self.register(name, help, metric.clone());
+        shared.insert(name.to_owned(), Box::new(metric.clone()));
+        metric
     }
 
     /// Adds a source that is asked at every scrape.
@@ -89,6 +106,19 @@ mod tests {
         registry.clone().register("slipway_reconciles", "Reconciles done", reconciles.clone());
         reconciles.inc();
         assert!(registry.encode().unwrap().contains("\nslipway_reconciles_total 1\n"));
+    }
+
+    #[test]
+    fn a_shared_metric_is_described_once() {
+        let registry = Registry::new();
+        for name in ["a", "b"] {
+            let queues =
+                registry.shared::<Family<[(&'static str, &'static str); 1], Gauge>>("depth", "Waiting");
+            queues.get_or_create(&[("name", name)]).set(1);
+        }
+        let text = registry.encode().unwrap();
+        assert_eq!(text.matches("# HELP depth ").count(), 1, "{text}");
+        assert_eq!(text.matches("\ndepth{name=").count(), 2, "{text}");
     }
 
     /// The rules of the exposition format that a scraper refuses to bend.

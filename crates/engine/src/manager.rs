@@ -1,0 +1,220 @@
+//! Puts a process together: caches, controllers, leases, probes, metrics; and takes it apart again in order.
+//!
+//! Caches and probes run in every replica; controllers run where the lease of their product is held. Shutdown: no new
+//! reconciles, those under way end, leases are released, watches end.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use futures::future::join_all;
+use kube::Client;
+use telemetry::health::Probe;
+use telemetry::{Health, Registry};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::access::Access;
+use crate::apply::Applier;
+use crate::cache::{CacheCollector, Caches, Watch};
+use crate::calls::Calls;
+use crate::controller::{Controller, Options, Wiring};
+use crate::events::Events;
+use crate::fence::{Fence, fenced_client};
+use crate::leader::{self, Election};
+use crate::metrics::{Metrics, Now};
+use crate::namespaces::Namespaces;
+use crate::queue::{Lane, Queue, When};
+use crate::reader::Contents;
+use crate::runner::{Run, Runner};
+use crate::views::{CrdView, Kind, View};
+
+/// Requests of all controllers together. The server has other clients too.
+const IN_FLIGHT: usize = 32;
+
+/// What every process of ours is made of.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub namespaces: Namespaces,
+    /// Who we are, in leases and events.
+    pub identity: String,
+}
+
+/// A process under construction.
+pub struct Manager {
+    config: kube::Config,
+    caches: Caches,
+    registry: Registry,
+    metrics: Metrics,
+    identity: String,
+    in_flight: Arc<Semaphore>,
+    products: Vec<Product>,
+    access: Vec<Access>,
+}
+
+/// Controllers that run under one lease.
+pub struct Product {
+    name: &'static str,
+    election: Option<Election>,
+    client: Client,
+    runners: Vec<Arc<dyn Run>>,
+}
+
+impl std::fmt::Debug for Manager {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Manager").field("products", &self.products).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Product {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let controllers: Vec<_> = self.runners.iter().map(|runner| runner.name()).collect();
+        out.debug_struct("Product").field("name", &self.name).field("controllers", &controllers).finish_non_exhaustive()
+    }
+}
+
+impl Manager {
+    pub fn new(
+        config: kube::Config,
+        settings: Settings,
+        registry: &Registry,
+        health: &Health,
+    ) -> kube::Result<Self> {
+        let caches = Caches::new(Client::try_from(config.clone())?, settings.namespaces);
+        // Definitions tell when a kind that is missing appears.
+        caches.watch::<CrdView>(Watch::default());
+        registry.register_collector(CacheCollector(caches.clone()));
+        let watched = caches.clone();
+        health.add(Probe::Readiness, "caches", move || watched.ready());
+        Ok(Self {
+            config,
+            caches,
+            registry: registry.clone(),
+            metrics: Metrics::register(registry),
+            identity: settings.identity,
+            in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
+            products: Vec::new(),
+            access: runtime_access(),
+        })
+    }
+
+    /// A group of controllers under one lease; without one they run in every replica, so there must be one only.
+    pub fn product(&mut self, name: &'static str, lease: Option<leader::Settings>) -> kube::Result<&mut Product> {
+        let mut unhurried = self.config.clone();
+        // A renewal that is repeated for minutes outlives the lease.
+        unhurried.default_retry = false;
+        let election = match lease {
+            Some(lease) => Some(Election::new(Client::try_from(unhurried)?, lease, &self.registry)),
+            None => None,
+        };
+        let fence = election.as_ref().map_or_else(Fence::open, Election::fence);
+        let client = fenced_client(self.config.clone(), fence)?;
+        self.products.push(Product { name, election, client, runners: Vec::new() });
+        // It was pushed a line ago.
+        Ok(self.products.last_mut().unwrap_or_else(|| unreachable!()))
+    }
+
+    /// Adds a controller to the product that was added last. `wire` says what it watches and makes it from the caches.
+    pub fn controller<C: Controller>(&mut self, options: Options, wire: impl FnOnce(&mut Wiring<'_>) -> C) {
+        let Some(product) = self.products.last_mut() else { return };
+        let metrics = self.metrics.of(C::NAME);
+        let queue = Arc::new(Queue::new(options.burst, metrics.adds.clone()));
+        let mut wiring = Wiring {
+            caches: &self.caches,
+            queue: Arc::clone(&queue),
+            primary: C::Object::kind(),
+            reads: Vec::new(),
+            owns: Vec::new(),
+            access: Vec::new(),
+            external: Vec::new(),
+        };
+        let objects = wiring.primary::<C::Object>();
+        let controller = wire(&mut wiring);
+        let Wiring { reads, owns, access, external, .. } = wiring;
+        self.access.extend(access);
+        for kind in &reads {
+            let (objects, queue) = (objects.clone(), Arc::clone(&queue));
+            // A kind that appears or goes away may change what is wanted.
+            self.caches.on_availability(*kind, move || {
+                for object in objects.all() {
+                    queue.add(&object.meta().key, Lane::Resync, When::Now);
+                }
+            });
+        }
+        let calls = Calls::new(product.client.clone(), Arc::clone(&self.in_flight));
+        let runner = Arc::new(Runner {
+            controller,
+            objects,
+            caches: self.caches.clone(),
+            queue,
+            applier: Applier::new(calls, C::NAME),
+            events: Events::new(product.client.clone(), C::NAME, &self.identity),
+            metrics,
+            options,
+            reads,
+            owns,
+            external: Mutex::new(external),
+            contents: Contents::default(),
+            memories: Mutex::new(HashMap::new()),
+            stalled: Mutex::new(HashMap::new()),
+        });
+        self.metrics.watch(Arc::clone(&runner) as Arc<dyn Now>);
+        product.runners.push(runner);
+    }
+
+    /// What all controllers and the runtime itself do to the API server.
+    #[must_use]
+    pub fn access(&self) -> Vec<Access> {
+        let mut access = self.access.clone();
+        access.sort_unstable();
+        access.dedup();
+        access
+    }
+
+    #[must_use]
+    pub fn caches(&self) -> &Caches {
+        &self.caches
+    }
+
+    /// Works until `shutdown`, then ends in order.
+    pub async fn run(self, shutdown: CancellationToken) {
+        let watching = CancellationToken::new();
+        let watches = self.caches.start(&watching);
+        join_all(self.products.into_iter().map(|product| product.run(shutdown.clone()))).await;
+        // A process without products is a cache; it still waits to be told.
+        shutdown.cancelled().await;
+        watching.cancel();
+        watches.wait().await;
+    }
+}
+
+impl Product {
+    async fn run(self, shutdown: CancellationToken) {
+        let Self { name, election, runners, .. } = self;
+        let lead = |term: CancellationToken| {
+            let work: Vec<_> = runners.iter().map(|runner| Arc::clone(runner).run(term.clone())).collect();
+            async move {
+                info!(product = name, controllers = work.len(), "controllers start");
+                join_all(work).await;
+                info!(product = name, "controllers have ended");
+            }
+        };
+        match election {
+            Some(election) => election.run(shutdown, lead).await,
+            None => lead(shutdown).await,
+        }
+    }
+}
+
+/// What the runtime does for itself.
+#[must_use]
+pub fn runtime_access() -> Vec<Access> {
+    const EVENTS: Kind = Kind::namespaced("events.k8s.io", "v1", "Event", "events");
+    const LEASES: Kind = Kind::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
+    [
+        Access::to(CrdView::kind(), &["list", "watch"]),
+        Access::to(EVENTS, &["create", "patch"]),
+        Access::to(LEASES, &["create", "get", "patch"]),
+    ]
+    .concat()
+}
