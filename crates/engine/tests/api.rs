@@ -1,0 +1,4 @@
+//! The engine on a real API server.
+
+#[path = "api/metrics.rs"]
+mod metrics;
