@@ -1,4 +1,6 @@
 //! The engine on a real API server.
 
+#[path = "api/metrics.rs"]
+mod metrics;
 #[path = "api/recorded.rs"]
 mod recorded;

@@ -6,6 +6,7 @@
 
 pub mod bind_address;
 pub mod build_info;
+pub mod certificates;
 pub mod cli;
 pub mod endpoints;
 pub mod health;
@@ -13,9 +14,10 @@ pub mod log;
 mod process_metrics;
 pub mod registry;
 pub mod shutdown;
+mod tls_server;
 
 pub use bind_address::BindAddress;
-pub use endpoints::{EndpointArgs, EndpointError, Server, serve};
+pub use endpoints::{EndpointArgs, EndpointError, Server, serve, serve_guarded};
 pub use health::Health;
 pub use log::{LogArgs, LogDefaults, LogSettings};
 pub use registry::Registry;

@@ -200,4 +200,4 @@ where
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -50,6 +50,15 @@ pub fn normalise(command: &Command, args: Vec<OsString>) -> Vec<OsString> {
     out
 }
 
+/// A truth as Go's `strconv.ParseBool` reads it.
+pub fn boolean(text: &str) -> Result<bool, &'static str> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("expected true or false"),
+    }
+}
+
 /// `name` or `name=value` of `-name…` and `--name…`; one-letter options are left to clap.
 fn flag_name(text: &str) -> Option<&str> {
     let name = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;

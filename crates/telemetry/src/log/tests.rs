@@ -121,7 +121,7 @@ impl Write for Buffer {
 }
 
 /// What `act` logs under these settings.
-fn logged(format: LogFormat, level: Level, act: impl FnOnce()) -> String {
+pub(crate) fn logged(format: LogFormat, level: Level, act: impl FnOnce()) -> String {
     let buffer = Buffer::default();
     let writer = buffer.clone();
     let subscriber = subscriber(&settings(format, level), move || writer.clone());
