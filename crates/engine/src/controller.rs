@@ -169,6 +169,12 @@ impl Wiring<'_> {
         cache
     }
 
+    /// All caches, for whoever asks what is served.
+    #[must_use]
+    pub fn caches(&self) -> &Caches {
+        self.caches
+    }
+
     /// Keys from elsewhere.
     pub fn external(&mut self, keys: impl Stream<Item = Key> + Send + 'static) {
         self.external.push(Box::pin(keys));

@@ -21,7 +21,7 @@ use crate::calls::Calls;
 use crate::controller::{Controller, Options, Wiring};
 use crate::events::Events;
 use crate::fence::{Fence, fenced_client};
-use crate::leader::{self, Election};
+use crate::leader::{self, Election, Standing};
 use crate::metrics::{Metrics, Now};
 use crate::namespaces::Namespaces;
 use crate::queue::{Lane, Queue, When};
@@ -45,6 +45,7 @@ pub struct Manager {
     config: kube::Config,
     caches: Caches,
     registry: Registry,
+    health: Health,
     metrics: Metrics,
     identity: String,
     in_flight: Arc<Semaphore>,
@@ -53,7 +54,7 @@ pub struct Manager {
 }
 
 /// Controllers that run under one lease.
-pub struct Product {
+struct Product {
     name: &'static str,
     election: Option<Election>,
     client: Client,
@@ -90,6 +91,7 @@ impl Manager {
             config,
             caches,
             registry: registry.clone(),
+            health: health.clone(),
             metrics: Metrics::register(registry),
             identity: settings.identity,
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
@@ -99,19 +101,26 @@ impl Manager {
     }
 
     /// A group of controllers under one lease; without one they run in every replica, so there must be one only.
-    pub fn product(&mut self, name: &'static str, lease: Option<leader::Settings>) -> kube::Result<&mut Product> {
-        let mut unhurried = self.config.clone();
-        // A renewal that is repeated for minutes outlives the lease.
-        unhurried.default_retry = false;
+    pub fn product(&mut self, name: &'static str, lease: Option<leader::Settings>) -> kube::Result<()> {
         let election = match lease {
-            Some(lease) => Some(Election::new(Client::try_from(unhurried)?, lease, &self.registry)),
+            Some(lease) => {
+                let mut plain = self.config.clone();
+                // A renewal that is repeated for minutes outlives the lease.
+                plain.default_retry = false;
+                let election = Election::new(Client::try_from(plain)?, lease, &self.registry);
+                let status = election.status();
+                self.health.add(Probe::Readiness, "lease", move || match status.get() {
+                    Standing::Failing(why) => Err(why),
+                    Standing::Starting | Standing::Leading | Standing::Following(_) => Ok(()),
+                });
+                Some(election)
+            }
             None => None,
         };
         let fence = election.as_ref().map_or_else(Fence::open, Election::fence);
         let client = fenced_client(self.config.clone(), fence)?;
         self.products.push(Product { name, election, client, runners: Vec::new() });
-        // It was pushed a line ago.
-        Ok(self.products.last_mut().unwrap_or_else(|| unreachable!()))
+        Ok(())
     }
 
     /// Adds a controller to the product that was added last. `wire` says what it watches and makes it from the caches.
