@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use testkit::ControlPlane;
 use testkit::pki::MASTERS;
 use testkit::process::eventually;
-use testkit::scratch::Scratch;
 
 use crate::operator::Operator;
 use crate::subject::Subject;
@@ -46,7 +45,7 @@ pub struct World {
     pub subject: Subject,
     pub namespace: String,
     pub client: Client,
-    folder: Scratch,
+    folder: tempfile::TempDir,
     plane: Plane,
 }
 
@@ -72,7 +71,7 @@ impl World {
     async fn on(subject: &Subject, name: &str, plane: Plane) -> Result<Self> {
         let namespace = plane.namespace(name).await?;
         let client = plane.client("contract").await?;
-        let folder = Scratch::new("contract")?;
+        let folder = tempfile::tempdir()?;
         Ok(Self { subject: subject.clone(), namespace, client, folder, plane })
     }
 
@@ -229,8 +228,12 @@ impl World {
 }
 
 /// A merge patch by somebody else.
-pub async fn merge(api: &Dynamic, name: &str, patch: &Value) -> Result<()> {
-    api.patch(name, &PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() }, &Patch::Merge(patch))
-        .await?;
+pub(crate) async fn merge(api: &Dynamic, name: &str, patch: &Value) -> Result<()> {
+    api.patch(
+        name,
+        &PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() },
+        &Patch::Merge(patch),
+    )
+    .await?;
     Ok(())
 }

@@ -26,8 +26,11 @@ impl Access {
 
     #[must_use]
     pub fn sub(kind: Kind, subresource: &str, verbs: &[&'static str]) -> Vec<Self> {
-        let resource =
-            if subresource.is_empty() { kind.plural.to_owned() } else { format!("{}/{subresource}", kind.plural) };
+        let resource = if subresource.is_empty() {
+            kind.plural.to_owned()
+        } else {
+            format!("{}/{subresource}", kind.plural)
+        };
         let one = |verb: &&'static str| Self {
             group: kind.group,
             resource: resource.clone(),
@@ -49,7 +52,8 @@ pub fn rules<'a>(access: impl IntoIterator<Item = &'a Access>) -> Vec<Value> {
     for ((group, resource), verbs) in verbs {
         together.entry((group, verbs)).or_default().push(resource);
     }
-    let rule = |((group, verbs), resources)| json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
+    let rule =
+        |((group, verbs), resources)| json!({ "apiGroups": [group], "resources": resources, "verbs": verbs });
     together.into_iter().map(rule).collect()
 }
 

@@ -49,7 +49,6 @@ pub struct Caches {
 }
 
 struct Shared {
-    client: Client,
     namespaces: Namespaces,
     kinds: RwLock<BTreeMap<Kind, Registered>>,
     watches: Watches,
@@ -73,10 +72,10 @@ struct Watches {
 
 impl Caches {
     #[must_use]
-    pub fn new(client: Client, namespaces: Namespaces) -> Self {
+    pub fn new(namespaces: Namespaces) -> Self {
         let watches = Watches { states: RwLock::default(), changed: tokio::sync::watch::Sender::new(()) };
         let kinds = RwLock::default();
-        Self { shared: Arc::new(Shared { client, namespaces, kinds, watches, paged: AtomicBool::new(false) }) }
+        Self { shared: Arc::new(Shared { namespaces, kinds, watches, paged: AtomicBool::new(false) }) }
     }
 
     /// The cache of a kind; the second caller gets the one that is there, widened to what both want.
@@ -91,17 +90,16 @@ impl Caches {
             return Cache { inner };
         }
         let inner = Arc::new(Inner::<V>::new(watch));
-        let registered =
-            Registered { typed: inner.clone(), erased: inner.clone(), view: TypeId::of::<V>() };
+        let registered = Registered { typed: inner.clone(), erased: inner.clone(), view: TypeId::of::<V>() };
         kinds.insert(V::kind(), registered);
         Cache { inner }
     }
 
     /// Starts all watches; they end with `stop`.
-    pub fn start(&self, stop: &CancellationToken) -> TaskTracker {
+    pub fn start(&self, client: &Client, stop: &CancellationToken) -> TaskTracker {
         let tracker = TaskTracker::new();
         for registered in self.kinds().values() {
-            Arc::clone(&registered.erased).start(self, stop, &tracker);
+            Arc::clone(&registered.erased).start(self, client, stop, &tracker);
         }
         tracker.close();
         tracker
@@ -110,7 +108,11 @@ impl Caches {
     /// Waits until every watch has either delivered its list or said why it cannot.
     pub async fn settled(&self) {
         let mut changed = self.shared.watches.changed.subscribe();
-        while self.states().values().any(|state| matches!(state, WatchState::Starting | WatchState::Failing(_))) {
+        while self
+            .states()
+            .values()
+            .any(|state| matches!(state, WatchState::Starting | WatchState::Failing(_)))
+        {
             // The sender lives as long as we do.
             let _ = changed.changed().await;
         }
@@ -181,12 +183,15 @@ impl Caches {
 
     /// Waits until the cache has seen a write of ours; false if it has not by the deadline.
     pub(crate) async fn seen(&self, written: &Written, limit: Duration) -> bool {
-        let Some(cache) = self.kinds().get(&written.kind).map(|registered| Arc::clone(&registered.erased)) else {
+        let Some(cache) = self.kinds().get(&written.kind).map(|registered| Arc::clone(&registered.erased))
+        else {
             return true;
         };
         let mut changed = cache.changed();
         let wait = async {
-            while !written.is_seen(cache.observed(&written.key).as_ref(), cache.progress(&written.key.namespace)) {
+            while !written
+                .is_seen(cache.observed(&written.key).as_ref(), cache.progress(&written.key.namespace))
+            {
                 if changed.changed().await.is_err() {
                     return;
                 }
@@ -448,7 +453,13 @@ trait AnyCache: Send + Sync {
     fn unreadable(&self) -> Vec<Key>;
     fn changed(&self) -> tokio::sync::watch::Receiver<()>;
     fn on_availability(&self, listener: Box<dyn Fn() + Send + Sync>);
-    fn start(self: Arc<Self>, caches: &Caches, stop: &CancellationToken, tasks: &TaskTracker);
+    fn start(
+        self: Arc<Self>,
+        caches: &Caches,
+        client: &Client,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    );
 }
 
 impl<V: View> AnyCache for Inner<V> {
@@ -482,12 +493,18 @@ impl<V: View> AnyCache for Inner<V> {
         self.availability.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
     }
 
-    fn start(self: Arc<Self>, caches: &Caches, stop: &CancellationToken, tasks: &TaskTracker) {
+    fn start(
+        self: Arc<Self>,
+        caches: &Caches,
+        client: &Client,
+        stop: &CancellationToken,
+        tasks: &TaskTracker,
+    ) {
         let scopes = if V::kind().namespaced { caches.shared.namespaces.scopes() } else { vec![None] };
         for scope in scopes {
             caches.set_state(V::kind(), scope.as_ref(), WatchState::Starting);
             let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let driver = watch::Driver::new(Arc::clone(&self), caches.clone(), scope, watch);
+            let driver = watch::Driver::new(Arc::clone(&self), caches.clone(), client.clone(), scope, watch);
             tasks.spawn(stop.clone().run_until_cancelled_owned(driver.run()));
         }
     }

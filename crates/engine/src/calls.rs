@@ -76,9 +76,14 @@ impl Calls {
     }
 
     /// A named object, if it is there.
-    pub async fn get<T: DeserializeOwned + Clone>(&self, kind: Kind, key: &Key) -> Result<Option<T>, Failure> {
+    pub async fn get<T: DeserializeOwned + Clone>(
+        &self,
+        kind: Kind,
+        key: &Key,
+    ) -> Result<Option<T>, Failure> {
         let what = format!("get {} {key}", kind.kind);
-        let request = kube::api::Request::new(path(kind, key)).get(&key.name, &kube::api::GetParams::default());
+        let request =
+            kube::api::Request::new(path(kind, key)).get(&key.name, &kube::api::GetParams::default());
         let request = request.map_err(|error| Failure::bug(format!("{what}: {error}")))?;
         match self.call(&what, self.client.request::<T>(request)).await? {
             Ok(found) => Ok(Some(found)),

@@ -1,6 +1,5 @@
 //! An object that a controller wants to exist, as JSON: what is not in it is not ours to say.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -66,9 +65,9 @@ impl Child {
     /// Kept by server-side apply, exactly as given.
     pub fn apply<K>(object: &K) -> Result<Self, Failure>
     where
-        K: kube::Resource<DynamicType = ()> + Serialize,
+        K: kube::Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
-        let kind = Kind::of::<K>(object.meta().namespace.is_some());
+        let kind = Kind::of::<K>();
         let mut value = serde_json::to_value(object)
             .map_err(|error| Failure::bug(format!("write {} as JSON: {error}", kind.kind)))?;
         value["apiVersion"] = kind.api_version().into();
@@ -118,28 +117,6 @@ impl Child {
 impl fmt::Display for Child {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} {}", self.kind.kind, self.key)
-    }
-}
-
-impl Kind {
-    /// The kind of a type that is known to the compiler.
-    #[must_use]
-    pub fn of<K: kube::Resource<DynamicType = ()>>(namespaced: bool) -> Self {
-        Self {
-            group: lasting(K::group(&())),
-            version: lasting(K::version(&())),
-            kind: lasting(K::kind(&())),
-            plural: lasting(K::plural(&())),
-            namespaced,
-        }
-    }
-}
-
-/// Names of kinds are literals, so nothing is leaked; if one were built, there would be one for each kind.
-fn lasting(name: Cow<'static, str>) -> &'static str {
-    match name {
-        Cow::Borrowed(name) => name,
-        Cow::Owned(name) => name.leak(),
     }
 }
 

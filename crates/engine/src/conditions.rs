@@ -8,36 +8,12 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::failure::{Disposition, Failure};
+pub use crate::views::Truth;
 
 pub const READY: &str = "Ready";
 pub const PROGRESSING: &str = "Progressing";
 pub const DEGRADED: &str = "Degraded";
 pub const STALLED: &str = "Stalled";
-
-/// Whether something is so.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Truth {
-    True,
-    False,
-    Unknown,
-}
-
-impl Truth {
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::True => "True",
-            Self::False => "False",
-            Self::Unknown => "Unknown",
-        }
-    }
-}
-
-impl From<bool> for Truth {
-    fn from(so: bool) -> Self {
-        if so { Self::True } else { Self::False }
-    }
-}
 
 /// Something that is waited for, and how long that is no cause for concern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +44,8 @@ impl<'a> Conditions<'a> {
     pub fn set(&mut self, kind: &str, truth: Truth, reason: &str, message: &str) -> &mut Self {
         let old = self.old.iter().find(|condition| condition.type_ == kind);
         let kept = old.filter(|condition| condition.status == truth.as_str());
-        let since = kept.map_or_else(|| self.whole_second(), |condition| condition.last_transition_time.clone());
+        let since =
+            kept.map_or_else(|| self.whole_second(), |condition| condition.last_transition_time.clone());
         self.new.retain(|condition| condition.type_ != kind);
         self.new.push(Condition {
             type_: kind.to_owned(),
@@ -83,9 +60,9 @@ impl<'a> Conditions<'a> {
 
     /// The four that every object of ours has.
     pub fn summary(&mut self, failure: Option<&Failure>, wait: Option<&Waiting>) -> &mut Self {
-        let stalled = failure.is_some_and(|failure| {
-            failure.stalled || failure.disposition == Disposition::InvalidSpec
-        }) || (failure.is_none() && wait.is_some_and(|wait| wait.overdue));
+        let stalled = failure
+            .is_some_and(|failure| failure.stalled || failure.disposition == Disposition::InvalidSpec)
+            || (failure.is_none() && wait.is_some_and(|wait| wait.overdue));
         let (reason, message) = match (failure, wait) {
             (Some(failure), _) => (failure.reason, failure.message.clone()),
             (None, Some(wait)) => (wait.reason, wait.message()),

@@ -131,7 +131,12 @@ impl std::fmt::Debug for Wiring<'_> {
     }
 }
 
-impl Wiring<'_> {
+impl<'a> Wiring<'a> {
+    pub(crate) fn new(caches: &'a Caches, queue: Arc<Queue>, primary: Kind) -> Self {
+        let (reads, owns, access, external) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { caches, queue, primary, reads, owns, access, external }
+    }
+
     /// The objects that the controller is for.
     pub(crate) fn primary<V: Primary>(&mut self) -> Cache<V> {
         self.access.extend(Access::sub(V::kind(), "status", &["patch"]));
@@ -145,6 +150,13 @@ impl Wiring<'_> {
     pub fn owns<V: View>(&mut self, watch: Watch) -> Cache<V> {
         self.owns.push(V::kind());
         self.access.extend(Access::to(V::kind(), &["create", "delete", "patch"]));
+        let primary = self.primary;
+        self.watches(watch, When::Now, move |change: &Change<V>| owners(change, primary))
+    }
+
+    /// A kind of children that are created once and then left alone, such as generated Secrets.
+    pub fn creates<V: View>(&mut self, watch: Watch) -> Cache<V> {
+        self.access.extend(Access::to(V::kind(), &["create"]));
         let primary = self.primary;
         self.watches(watch, When::Now, move |change: &Change<V>| owners(change, primary))
     }

@@ -132,7 +132,8 @@ impl Failure {
     /// One failure of several.
     #[must_use]
     pub fn all(failures: Vec<Self>) -> Option<Self> {
-        let worst = failures.iter().enumerate().max_by_key(|(at, one)| (one.disposition.weight(), usize::MAX - at));
+        let worst =
+            failures.iter().enumerate().max_by_key(|(at, one)| (one.disposition.weight(), usize::MAX - at));
         let Self { disposition, reason, .. } = worst?.1.clone();
         let stalled = failures.iter().any(|one| one.stalled);
         let message = failures.into_iter().map(|one| one.message).collect::<Vec<_>>().join("; ");
@@ -196,6 +197,8 @@ mod tests {
     #[test]
     fn what_only_an_edit_helps_is_not_tried_again() {
         assert_eq!(Disposition::InvalidSpec.next(), Next::Rest);
-        assert!(matches!(Disposition::Bug.next(), Next::Retry(backoff) if backoff.first >= Duration::from_secs(10)));
+        assert!(
+            matches!(Disposition::Bug.next(), Next::Retry(backoff) if backoff.first >= Duration::from_secs(10))
+        );
     }
 }

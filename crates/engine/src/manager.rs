@@ -43,6 +43,7 @@ pub struct Settings {
 /// A process under construction.
 pub struct Manager {
     config: kube::Config,
+    client: Client,
     caches: Caches,
     registry: Registry,
     health: Health,
@@ -50,7 +51,6 @@ pub struct Manager {
     identity: String,
     in_flight: Arc<Semaphore>,
     products: Vec<Product>,
-    access: Vec<Access>,
 }
 
 /// Controllers that run under one lease.
@@ -70,7 +70,10 @@ impl std::fmt::Debug for Manager {
 impl std::fmt::Debug for Product {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let controllers: Vec<_> = self.runners.iter().map(|runner| runner.name()).collect();
-        out.debug_struct("Product").field("name", &self.name).field("controllers", &controllers).finish_non_exhaustive()
+        out.debug_struct("Product")
+            .field("name", &self.name)
+            .field("controllers", &controllers)
+            .finish_non_exhaustive()
     }
 }
 
@@ -81,13 +84,14 @@ impl Manager {
         registry: &Registry,
         health: &Health,
     ) -> kube::Result<Self> {
-        let caches = Caches::new(Client::try_from(config.clone())?, settings.namespaces);
+        let caches = Caches::new(settings.namespaces);
         // Definitions tell when a kind that is missing appears.
         caches.watch::<CrdView>(Watch::default());
         registry.register_collector(CacheCollector(caches.clone()));
         let watched = caches.clone();
         health.add(Probe::Readiness, "caches", move || watched.ready());
         Ok(Self {
+            client: Client::try_from(config.clone())?,
             config,
             caches,
             registry: registry.clone(),
@@ -96,7 +100,6 @@ impl Manager {
             identity: settings.identity,
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
             products: Vec::new(),
-            access: runtime_access(),
         })
     }
 
@@ -128,19 +131,10 @@ impl Manager {
         let Some(product) = self.products.last_mut() else { return };
         let metrics = self.metrics.of(C::NAME);
         let queue = Arc::new(Queue::new(options.burst, metrics.adds.clone()));
-        let mut wiring = Wiring {
-            caches: &self.caches,
-            queue: Arc::clone(&queue),
-            primary: C::Object::kind(),
-            reads: Vec::new(),
-            owns: Vec::new(),
-            access: Vec::new(),
-            external: Vec::new(),
-        };
+        let mut wiring = Wiring::new(&self.caches, Arc::clone(&queue), C::Object::kind());
         let objects = wiring.primary::<C::Object>();
         let controller = wire(&mut wiring);
-        let Wiring { reads, owns, access, external, .. } = wiring;
-        self.access.extend(access);
+        let Wiring { reads, owns, external, .. } = wiring;
         for kind in &reads {
             let (objects, queue) = (objects.clone(), Arc::clone(&queue));
             // A kind that appears or goes away may change what is wanted.
@@ -171,15 +165,6 @@ impl Manager {
         product.runners.push(runner);
     }
 
-    /// What all controllers and the runtime itself do to the API server.
-    #[must_use]
-    pub fn access(&self) -> Vec<Access> {
-        let mut access = self.access.clone();
-        access.sort_unstable();
-        access.dedup();
-        access
-    }
-
     #[must_use]
     pub fn caches(&self) -> &Caches {
         &self.caches
@@ -188,7 +173,7 @@ impl Manager {
     /// Works until `shutdown`, then ends in order.
     pub async fn run(self, shutdown: CancellationToken) {
         let watching = CancellationToken::new();
-        let watches = self.caches.start(&watching);
+        let watches = self.caches.start(&self.client, &watching);
         join_all(self.products.into_iter().map(|product| product.run(shutdown.clone()))).await;
         // A process without products is a cache; it still waits to be told.
         shutdown.cancelled().await;
@@ -213,6 +198,16 @@ impl Product {
             None => lead(shutdown).await,
         }
     }
+}
+
+/// What a controller does to the API server, as its wiring declares it.
+#[must_use]
+pub fn access_of<C: Controller>(wire: impl FnOnce(&mut Wiring<'_>) -> C) -> Vec<Access> {
+    let (caches, queue) = (Caches::new(Namespaces::All), Arc::default());
+    let mut wiring = Wiring::new(&caches, queue, C::Object::kind());
+    wiring.primary::<C::Object>();
+    wire(&mut wiring);
+    wiring.access
 }
 
 /// What the runtime does for itself.

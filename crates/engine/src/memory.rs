@@ -60,7 +60,8 @@ impl Memory {
 
     /// Forgets children that nobody wants any more.
     pub(crate) fn keep_only(&mut self, children: &[Child]) {
-        let wanted = |kind: Kind, key: &Key| children.iter().any(|child| child.kind == kind && child.key == *key);
+        let wanted =
+            |kind: Kind, key: &Key| children.iter().any(|child| child.kind == kind && child.key == *key);
         self.children.retain(|(kind, key), _| wanted(*kind, key));
     }
 

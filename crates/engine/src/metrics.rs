@@ -17,7 +17,8 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 /// From 10 ns to 1000 s, as Kubernetes' own queues have them.
 const QUEUE_BUCKETS: [f64; 12] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1000.0];
-const RECONCILE_BUCKETS: [f64; 13] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
+const RECONCILE_BUCKETS: [f64; 13] =
+    [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0];
 
 /// The metrics of all controllers of a process.
 #[derive(Debug, Clone)]
@@ -138,7 +139,8 @@ impl Collector for NowCollector {
             }
             Ok::<_, std::fmt::Error>(())
         };
-        let seconds = |one: &dyn Now| one.running().into_iter().map(|time| time.as_secs_f64()).collect::<Vec<_>>();
+        let seconds =
+            |one: &dyn Now| one.running().into_iter().map(|time| time.as_secs_f64()).collect::<Vec<_>>();
         gauge("workqueue_depth", "Keys that are due.", &|one| one.depth() as f64)?;
         let help = "Seconds that reconciles under way have taken, together.";
         gauge("workqueue_unfinished_work_seconds", help, &|one| seconds(one).iter().sum())?;

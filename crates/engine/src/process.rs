@@ -28,11 +28,22 @@ pub struct ProcessArgs {
           default_value = "true", default_missing_value = "true", value_parser = go_flags::boolean)]
     pub leader_elect: bool,
     /// Namespace of the lease; without it the namespace of this pod
-    #[arg(long, alias = "operator-namespace", value_name = "NAMESPACE", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        alias = "operator-namespace",
+        value_name = "NAMESPACE",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub leader_elect_namespace: String,
     /// Namespaces to work in, with commas between them; nothing or * is all
-    #[arg(long, env = "SLURM_OPERATOR_WATCH_NAMESPACES", value_name = "NAMESPACES", default_value = "",
-          hide_default_value = true)]
+    #[arg(
+        long,
+        env = "SLURM_OPERATOR_WATCH_NAMESPACES",
+        value_name = "NAMESPACES",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub namespaces: Namespaces,
     /// Objects of a kind that are worked on at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]

@@ -161,7 +161,9 @@ impl Schedule {
         let order = if slow_first { [Lane::Resync, Lane::Change] } else { [Lane::Change, Lane::Resync] };
         for lane in order {
             while let Some((ticket, key)) = self.lanes[lane as usize].pop_front() {
-                let Some(entry) = self.entries.get(&key).filter(|entry| entry.ticket == ticket) else { continue };
+                let Some(entry) = self.entries.get(&key).filter(|entry| entry.ticket == ticket) else {
+                    continue;
+                };
                 let State::Ready { since, .. } = entry.state else { continue };
                 let failures = entry.failures;
                 self.favoured = if lane == Lane::Change { self.favoured + 1 } else { 0 };

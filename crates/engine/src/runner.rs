@@ -174,7 +174,9 @@ impl<C: Controller> Runner<C> {
                 self.metrics.terminal.inc();
                 info!(controller = C::NAME, object = %key, reason, error = message, "waiting for an edit");
             }
-            Disposition::Conflict => debug!(controller = C::NAME, object = %key, error = message, "once more"),
+            Disposition::Conflict => {
+                debug!(controller = C::NAME, object = %key, error = message, "once more")
+            }
             Disposition::Bug => error!(controller = C::NAME, object = %key, error = message, "a bug of ours"),
             Disposition::Blocked { .. } | Disposition::Transient => {
                 warn!(controller = C::NAME, object = %key, reason, error = message, "not done");

@@ -18,32 +18,33 @@ const SMALL: usize = 4096;
 
 static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(|| Mutex::new(Pool::default()));
 
-/// An interned string: cheap to clone, to compare and to hold often.
+/// An interned string: cheap to clone, to compare and to hold often. The box makes the handle one word instead of two:
+/// handles are many, and each string is there once.
 #[derive(Clone)]
-pub struct Text(Arc<str>);
+pub struct Text(Arc<Box<str>>);
 
 #[derive(Default)]
 struct Pool {
-    kept: HashSet<Arc<str>>,
+    kept: HashSet<Text>,
     sweep_at: usize,
 }
 
 impl Pool {
-    fn intern(&mut self, text: &str) -> Arc<str> {
+    fn intern(&mut self, text: &str) -> Text {
         if let Some(known) = self.kept.get(text) {
-            return Arc::clone(known);
+            return known.clone();
         }
         if self.kept.len() >= self.sweep_at.max(SMALL) {
             self.sweep();
         }
-        let new: Arc<str> = Arc::from(text);
-        self.kept.insert(Arc::clone(&new));
+        let new = Text(Arc::new(text.into()));
+        self.kept.insert(new.clone());
         new
     }
 
     /// A count of one is the pool's own, and nobody can raise it while the pool is locked.
     fn sweep(&mut self) {
-        self.kept.retain(|text| Arc::strong_count(text) > 1);
+        self.kept.retain(|text| Arc::strong_count(&text.0) > 1);
         self.sweep_at = self.kept.len() * 2;
     }
 }
@@ -51,7 +52,7 @@ impl Pool {
 impl Text {
     #[must_use]
     pub fn new(text: &str) -> Self {
-        Self(POOL.lock().unwrap_or_else(PoisonError::into_inner).intern(text))
+        POOL.lock().unwrap_or_else(PoisonError::into_inner).intern(text)
     }
 
     #[must_use]
@@ -188,7 +189,7 @@ mod tests {
             pool.intern(&number.to_string());
         }
         assert!(pool.kept.len() <= 2 * SMALL, "{}", pool.kept.len());
-        assert!(Arc::ptr_eq(&held, &pool.intern("held")));
+        assert_eq!(held, pool.intern("held"));
     }
 
     #[test]

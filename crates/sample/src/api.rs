@@ -8,13 +8,24 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// A message, kept in a ConfigMap, and some pods.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(group = "sample.slipway.hpc", version = "v1", kind = "Sample", namespaced, status = "SampleStatus")]
+#[kube(
+    group = "sample.slipway.hpc",
+    version = "v1",
+    kind = "Sample",
+    namespaced,
+    status = "SampleStatus",
+    derive = "PartialEq"
+)]
 #[serde(rename_all = "camelCase")]
 pub struct SampleSpec {
     /// What the ConfigMap says.
     pub message: String,
     /// A second line; without it the ConfigMap has none.
     pub footnote: Option<String>,
+    /// What a second ConfigMap says; without it there is none.
+    pub extra: Option<String>,
+    /// A Gadget is wanted where there are Gadgets.
+    pub gadget: Option<bool>,
     /// Pods of the StatefulSet; without it there is none.
     pub replicas: Option<i32>,
     /// Name of the Service of the StatefulSet, which cannot be changed in place.
@@ -36,7 +47,14 @@ pub struct SampleStatus {
 
 /// Another operator's kind, which may be missing.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[kube(group = "gadgets.example.com", version = "v1", kind = "Gadget", namespaced, status = "GadgetStatus")]
+#[kube(
+    group = "gadgets.example.com",
+    version = "v1",
+    kind = "Gadget",
+    namespaced,
+    status = "GadgetStatus",
+    derive = "PartialEq"
+)]
 pub struct GadgetSpec {
     pub message: String,
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use engine::views::{ConfigMapView, SecretView, StatefulSetView, Whole};
 use engine::{
-    Access, Caches, Child, Controller, Failure, Key, Kind, Reader, Report, Seen, View, Wait, Watch, When, Wiring,
+    Access, Caches, Child, Controller, Failure, Key, Kind, Reader, Report, Seen, View, Wait, Watch, When,
+    Wiring,
 };
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Map, json};
@@ -29,7 +30,7 @@ impl SampleController {
         wiring.owns::<Whole<Gadget>>(ours());
         let stateful_sets = wiring.owns::<StatefulSetView>(ours());
         // Secrets are ours or the users': one that is named by a Sample wakes it.
-        wiring.owns::<SecretView>(Watch::default());
+        wiring.creates::<SecretView>(Watch::default());
         wiring.may(Access::to(SecretView::kind(), &["get"]));
         let samples = wiring.watches::<Whole<Sample>>(Watch::default(), When::Now, |_| Vec::new());
         wiring.watches::<SecretView>(Watch::default(), When::Now, move |change| {
@@ -38,7 +39,12 @@ impl SampleController {
                 sample.meta.namespace() == secret.meta().namespace()
                     && sample.object.spec.secret.as_deref() == Some(secret.meta().name())
             };
-            samples.all().iter().filter(|sample| named(sample)).map(|sample| sample.meta.key.clone()).collect()
+            samples
+                .all()
+                .iter()
+                .filter(|sample| named(sample))
+                .map(|sample| sample.meta.key.clone())
+                .collect()
         });
         Self { caches: wiring.caches().clone(), stateful_sets }
     }
@@ -53,6 +59,7 @@ pub(crate) struct Facts {
 pub(crate) struct Model {
     message: String,
     footnote: Option<String>,
+    extra: Option<String>,
     pods: Option<(i32, String)>,
     gadget: bool,
 }
@@ -86,8 +93,9 @@ impl Controller for SampleController {
         Ok(Model {
             message: spec.message.clone(),
             footnote: spec.footnote.clone(),
+            extra: spec.extra.clone(),
             pods: spec.replicas.map(|replicas| (replicas, service)),
-            gadget: facts.gadgets,
+            gadget: facts.gadgets && spec.gadget != Some(false),
         })
     }
 
@@ -98,7 +106,8 @@ impl Controller for SampleController {
                 "labels": { "app.kubernetes.io/managed-by": "sample", "app.kubernetes.io/instance": sample.meta.name() } })
         };
         let object = |kind: Kind, name: &str, body: serde_json::Value| {
-            let mut object = json!({ "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata(name) });
+            let mut object =
+                json!({ "apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata(name) });
             if let (Some(object), serde_json::Value::Object(body)) = (object.as_object_mut(), body) {
                 object.extend(body);
             }
@@ -107,6 +116,10 @@ impl Controller for SampleController {
         let mut data = Map::from_iter([("message".to_owned(), model.message.as_str().into())]);
         data.extend(model.footnote.iter().map(|footnote| ("footnote".to_owned(), footnote.as_str().into())));
         let mut children = vec![object(ConfigMapView::kind(), name, json!({ "data": data }))];
+        if let Some(extra) = &model.extra {
+            let data = json!({ "data": { "extra": extra } });
+            children.push(object(ConfigMapView::kind(), &format!("{name}-extra"), data));
+        }
         children.push(object(SecretView::kind(), &format!("{name}-key"), json!({})).create_once(|| {
             let key = engine::leader::identity();
             Map::from_iter([("stringData".to_owned(), json!({ "key": key }))])

@@ -5,11 +5,18 @@
 pub mod api;
 mod controller;
 
+use engine::manager::{access_of, runtime_access};
 use engine::process::{ProcessArgs, ProcessError};
-use engine::{Manager, Options};
+use engine::{Access, Manager, Options};
 
 /// The lease of this product.
 pub const LEASE: &str = "sample.slipway.hpc";
+
+/// What the sample and the runtime do to the API server.
+#[must_use]
+pub fn access() -> Vec<Access> {
+    [runtime_access(), access_of(controller::SampleController::wire)].concat()
+}
 
 /// Adds the product to a process.
 pub fn build(manager: &mut Manager, args: &ProcessArgs, identity: &str) -> Result<(), ProcessError> {

@@ -15,7 +15,8 @@ impl Collector for CacheCollector {
     fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
         let kinds = self.0.kinds();
         let help = "Objects in the cache.";
-        let mut objects = encoder.encode_descriptor("slipway_cache_objects", help, None, MetricType::Gauge)?;
+        let mut objects =
+            encoder.encode_descriptor("slipway_cache_objects", help, None, MetricType::Gauge)?;
         for (kind, registered) in kinds.iter() {
             let labels = [("kind", kind.kind)];
             ConstGauge::new(registered.erased.len() as u64).encode(objects.encode_family(&labels)?)?;

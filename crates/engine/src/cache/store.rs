@@ -95,7 +95,13 @@ impl<V: View> Store<V> {
     }
 
     /// An object as it is now.
-    pub(crate) fn apply(&mut self, view: Arc<V>, epoch: Epoch, replay: bool, emit: &mut impl FnMut(Change<V>)) {
+    pub(crate) fn apply(
+        &mut self,
+        view: Arc<V>,
+        epoch: Epoch,
+        replay: bool,
+        emit: &mut impl FnMut(Change<V>),
+    ) {
         let key = &view.meta().key;
         self.unreadable.remove(key);
         let Some(place) = self.by_key.get(key).copied() else {
@@ -250,7 +256,8 @@ impl<V: View> Store<V> {
     /// Each facet once.
     fn facets(&self, view: &V) -> Vec<Facet> {
         let meta = view.meta();
-        let mut facets: Vec<Facet> = meta.owners.iter().map(|owner| Facet::Owner(owner.uid.clone())).collect();
+        let mut facets: Vec<Facet> =
+            meta.owners.iter().map(|owner| Facet::Owner(owner.uid.clone())).collect();
         for label in &self.indexed_labels {
             if let Some(value) = meta.labels.get(label) {
                 facets.push(Facet::Label(label.clone(), value.clone()));

@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
-use kube::Api;
 use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
 use tracing::{debug, error, info, warn};
 
 use super::decoded::Decoded;
 use super::store::Epoch;
 use super::{Caches, Inner, Watch};
-use crate::queue::Backoff;
 use crate::failure::causes;
+use crate::queue::Backoff;
 use crate::random;
 use crate::text::Text;
 use crate::views::{Kind, View};
@@ -103,6 +103,7 @@ fn fault(error: &watcher::Error, streaming: bool) -> Fault {
 pub(super) struct Driver<V> {
     inner: Arc<Inner<V>>,
     caches: Caches,
+    client: Client,
     namespace: Option<Text>,
     watch: Watch,
     /// A list came, and with it the first state that is worth something.
@@ -122,8 +123,15 @@ enum End {
 }
 
 impl<V: View> Driver<V> {
-    pub(super) fn new(inner: Arc<Inner<V>>, caches: Caches, namespace: Option<Text>, watch: Watch) -> Self {
-        Self { inner, caches, namespace, watch, synced: false, failing: false, failures: 0, not_served: 0 }
+    pub(super) fn new(
+        inner: Arc<Inner<V>>,
+        caches: Caches,
+        client: Client,
+        namespace: Option<Text>,
+        watch: Watch,
+    ) -> Self {
+        let (synced, failing, failures, not_served) = (false, false, 0, 0);
+        Self { inner, caches, client, namespace, watch, synced, failing, failures, not_served }
     }
 
     pub(super) async fn run(mut self) {
@@ -141,7 +149,7 @@ impl<V: View> Driver<V> {
     }
 
     fn api(&self) -> Api<Decoded<V>> {
-        let client = self.caches.shared.client.clone();
+        let client = self.client.clone();
         match &self.namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &()),
             None => Api::all_with(client, &()),

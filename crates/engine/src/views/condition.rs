@@ -29,6 +29,23 @@ pub enum Truth {
     Unknown,
 }
 
+impl Truth {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for Truth {
+    fn from(so: bool) -> Self {
+        if so { Self::True } else { Self::False }
+    }
+}
+
 /// The condition of a type.
 #[must_use]
 pub fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {

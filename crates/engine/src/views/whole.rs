@@ -54,17 +54,25 @@ pub struct Whole<K> {
 
 impl<K: Typed> View for Whole<K> {
     fn kind() -> Kind {
-        Kind {
+        Kind::of::<K>()
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+}
+
+impl Kind {
+    /// The kind of a type that is known when this is compiled.
+    #[must_use]
+    pub fn of<K: kube::Resource<DynamicType = (), Scope: 'static>>() -> Self {
+        Self {
             group: lasting(K::group(&())),
             version: lasting(K::version(&())),
             kind: lasting(K::kind(&())),
             plural: lasting(K::plural(&())),
             namespaced: TypeId::of::<K::Scope>() == TypeId::of::<NamespaceResourceScope>(),
         }
-    }
-
-    fn meta(&self) -> &Meta {
-        &self.meta
     }
 }
 
@@ -163,7 +171,7 @@ fn object_meta(meta: &Meta) -> ObjectMeta {
         labels: map(&meta.labels),
         annotations: map(&meta.annotations),
         owner_references: list(&meta.owners, owner_reference),
-        finalizers: list(&meta.finalizers, |finalizer| finalizer.to_string()),
+        finalizers: list(&meta.finalizers, ToString::to_string),
         creation_timestamp: meta.created.map(Time),
         deletion_timestamp: meta.deleting.map(Time),
         ..ObjectMeta::default()

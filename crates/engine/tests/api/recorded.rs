@@ -260,7 +260,10 @@ async fn workloads(yard: &Yard) -> Result<()> {
     let crew = json!({ "replicas": 1, "serviceName": "crew", "volumeClaimTemplates": [claim] });
     yard.create::<StatefulSetView>(workload("crew", crew)).await?;
     yard.create::<DeploymentView>(workload("desk", json!({ "replicas": 2 }))).await?;
-    yard.create::<DaemonSetView>(workload("guard", json!({}))).await?;
+    // Other tests have nodes too.
+    let mut guard = workload("guard", json!({}));
+    guard["spec"]["template"]["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": "yard-0" });
+    yard.create::<DaemonSetView>(guard).await?;
     let budget = json!({ "maxUnavailable": 1, "selector": { "matchLabels": { "app": "crew" } } });
     yard.create::<PodDisruptionBudgetView>(json!({ "metadata": { "name": "crew" }, "spec": budget })).await?;
 

@@ -59,7 +59,7 @@ fn tells_changes_apart<V: View>(file: &str, object: &Value, view: &V, facts: &Fa
         let Some(value) = changed.pointer_mut(pointer) else { continue };
         match value {
             Value::String(text) if text.parse::<Timestamp>().is_ok() => {
-                *text = "2001-01-01T00:00:00Z".to_owned()
+                *text = "2001-01-01T00:00:00Z".to_owned();
             }
             // The one word that unknown ones become.
             Value::String(text) if text == "Unknown" => *text = "True".to_owned(),
