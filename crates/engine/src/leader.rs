@@ -6,7 +6,8 @@
 //! lead. A lease that is lost does not end the process: it may hold another, and goes on as a candidate for this one.
 //!
 //! Whoever deletes a Lease, or writes its holder, by hand can make two lead: until the old holder's next renewal, a
-//! `retry_period` later. Our own candidates hold back when a Lease disappears; those of client-go do not.
+//! `retry_period` later. Our own candidates hold back when a Lease that they have seen disappears; those of client-go,
+//! and processes that start just then, do not.
 
 mod contender;
 pub mod decision;

@@ -1,5 +1,7 @@
 //! The engine on a real API server.
 
+#[path = "api/leader.rs"]
+mod leader;
 #[path = "api/metrics.rs"]
 mod metrics;
 #[path = "api/recorded.rs"]

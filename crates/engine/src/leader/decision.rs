@@ -92,6 +92,8 @@ pub(super) struct Candidate {
     lease: Option<Known>,
     since: Instant,
     lingers: Duration,
+    /// When it was last looked at.
+    looked: Instant,
     /// Whether `lease` may be decided on without reading it again.
     fresh: bool,
     /// When the last successful renewal of this term was sent.
@@ -108,6 +110,7 @@ impl Candidate {
             lease: None,
             since: now,
             lingers: Duration::ZERO,
+            looked: now,
             fresh: false,
             renewed: None,
         }
@@ -147,6 +150,8 @@ impl Candidate {
 
     /// The Lease was read, or the server said that there is none.
     pub(super) fn observe(&mut self, lease: Option<Known>, now: Instant) {
+        // Between two looks that are far apart a Lease may have been made, held and deleted again.
+        let missed = now.duration_since(self.looked) > self.renew_deadline;
         let changed = match (&self.lease, &lease) {
             // Its metadata may be touched by anyone; the holder speaks through the record.
             (Some(old), Some(new)) => old.spec != new.spec,
@@ -161,7 +166,11 @@ impl Candidate {
                 Seen::Free | Seen::Absent { .. } => self.lease_duration,
             };
         }
+        if lease.is_none() && missed {
+            self.since = now;
+        }
         self.lease = lease;
+        self.looked = now;
         self.fresh = true;
     }
 
@@ -231,7 +240,7 @@ impl Candidate {
 
 /// Rounded up: others must not think that it is shorter than we do.
 fn whole_seconds(duration: Duration) -> i32 {
-    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    let seconds = duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0));
     i32::try_from(seconds.max(1)).unwrap_or(i32::MAX)
 }
 

@@ -68,7 +68,10 @@ impl Server {
     }
 
     fn answer(&self, method: &Method, body: &[u8]) -> Result<(u16, Value)> {
-        let status = |code: u16, message: &str| (code, json!({ "code": code, "message": message }));
+        let status = |code: u16, message: &str| {
+            let reason = if message.starts_with("leases") && code == 404 { "NotFound" } else { "Other" };
+            (code, json!({ "status": "Failure", "code": code, "message": message, "reason": reason }))
+        };
         let mut state = self.0.lock().unwrap();
         state.calls.push((Instant::now(), method.clone()));
         match state.mood {
@@ -91,11 +94,11 @@ impl Server {
             }
             _ => return Ok(status(405, "")),
         };
-        Ok((200, state.write(spec)))
+        Ok((200, state.write(&spec)))
     }
 
     /// A write by somebody else.
-    fn write(&self, spec: Value) {
+    fn write(&self, spec: &Value) {
         self.0.lock().unwrap().write(spec);
     }
 
@@ -117,7 +120,7 @@ impl Server {
 }
 
 impl State {
-    fn write(&mut self, spec: Value) -> Value {
+    fn write(&mut self, spec: &Value) -> Value {
         self.version += 1;
         let metadata = json!({ "name": "leader", "resourceVersion": self.version.to_string() });
         let lease = json!({ "metadata": metadata, "spec": spec });
@@ -235,7 +238,7 @@ async fn a_stolen_or_emptied_lease_ends_the_term_at_the_next_renewal() {
         let mut one = start(&server, "one", &registry, AT_ONCE);
         one.until(Standing::Leading).await;
         sleep(SECOND).await;
-        server.write(json!({ "holderIdentity": thief, "leaseDurationSeconds": 15, "leaseTransitions": 1 }));
+        server.write(&json!({ "holderIdentity": thief, "leaseDurationSeconds": 15, "leaseTransitions": 1 }));
         sleep(SECOND + SECOND / 10).await;
         assert_eq!(one.ended(), 1, "{thief}");
         if !thief.is_empty() {
@@ -322,7 +325,7 @@ async fn work_that_ends_by_itself_ends_the_election() {
 #[tokio::test(start_paused = true)]
 async fn a_candidate_stops_at_once_and_leaves_the_lease_alone() {
     let (server, registry) = (Server::new(), Registry::new());
-    server.write(json!({ "holderIdentity": "other", "leaseDurationSeconds": 15 }));
+    server.write(&json!({ "holderIdentity": "other", "leaseDurationSeconds": 15 }));
     let mut one = start(&server, "one", &registry, AT_ONCE);
     one.until(Standing::Following("other".to_owned())).await;
     server.set_mood(Mood::Silent);

@@ -90,7 +90,8 @@ struct World {
     flights: Vec<Flight>,
     requests: u64,
     born: u64,
-    last_deletion: u64,
+    /// Since when there is a Lease.
+    made: u64,
     terms: usize,
 }
 
@@ -106,7 +107,7 @@ impl World {
             flights: Vec::new(),
             requests: 0,
             born: 0,
-            last_deletion: 0,
+            made: 0,
             terms: 0,
             weather,
         };
@@ -210,10 +211,10 @@ impl World {
                 self.replicas[replica].alive = false;
             }
         }
-        // A replica that has never seen the Lease cannot know that one was deleted.
+        // A replica cannot know that a Lease was deleted which it has never seen, or which was there for a moment only.
         let known = self.replicas.iter().all(|replica| replica.seen_a_lease || !replica.alive);
-        if deletions && known && self.now > self.last_deletion + 90 * SECOND && self.chance(100) {
-            self.last_deletion = self.now;
+        let lasting = self.lease.is_some() && self.now > self.made + 20 * SECOND;
+        if deletions && known && lasting && self.chance(30) {
             self.lease = None;
         }
     }
@@ -262,6 +263,9 @@ impl World {
             (Step::Change { version, spec }, Some(known)) if known.version == version => spec,
             _ => return Cargo::Refused,
         };
+        if self.lease.is_none() {
+            self.made = self.now;
+        }
         self.versions += 1;
         let lease = Known { version: self.versions.to_string(), spec };
         self.lease = Some(lease.clone());
