@@ -37,6 +37,8 @@ const ROOMS: &[Room] = &[
     pure("workers", "the life of a worker: a pure planner", &["slurm"]),
     room("worker-control", "carries the planner's actions out", &["workers", "engine", "slurm-rest"]),
     room("engine", "cache, queue, apply, conditions, leader; knows no Slurm", &[]),
+    room("sample", "the smallest product on the engine: an example, its tests and benches", &["engine"]),
+    room("contract", "what every controller has to keep, as tests", &["engine", "testkit"]),
     room("soperator", "controllers of slurm.nebius.ai", &["render", "worker-control", "api"]),
     room("slinky", "controllers of slinky.slurm.net", &["render", "worker-control", "api"]),
     room("admission", "webhook server, certificates, validators", &["api"]),
@@ -56,7 +58,7 @@ const ROOMS: &[Room] = &[
         &["node-agent", "config-sync", "power", "pod-tools"],
     ),
     room("e2e", "promises kept on real nodes", &["testkit"]),
-    room("xtask", "the project's own commands", &["testkit", "api"]),
+    room("xtask", "the project's own commands", &["testkit", "api", "engine"]),
 ];
 
 /// What a pure crate cannot be linked with.

@@ -1,6 +1,7 @@
 //! `cargo xtask generate`: files that are made from code, so that they cannot lie.
 //! `cargo xtask check` makes them again and compares.
 
+mod rbac;
 mod yaml;
 
 use std::fs;
@@ -18,6 +19,7 @@ struct Artefact {
 
 fn artefacts() -> Vec<Artefact> {
     let mut artefacts = vec![Artefact { path: "docs/rooms.md".to_owned(), content: check::rooms_page() }];
+    artefacts.push(Artefact { path: "deploy/rbac/operator.yaml".to_owned(), content: rbac::operator() });
     for crd in api::crds() {
         let [group, plural, kind] = ["/spec/group", "/spec/names/plural", "/spec/names/kind"]
             .map(|place| crd.pointer(place).and_then(Value::as_str).unwrap_or_default());

@@ -11,7 +11,7 @@ mod world;
 pub use operator::Operator;
 pub use promises::*;
 pub use subject::{ChildOf, Field, Subject};
-pub use world::{Dynamic, PATIENCE, World};
+pub use world::{Dynamic, PATIENCE, World, condition, merge, plain_kubeconfig};
 
 /// All promises as tests of the crate that calls this, for a function that gives the [`Subject`].
 #[macro_export]

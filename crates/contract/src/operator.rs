@@ -77,9 +77,14 @@ impl Operator {
 
     /// The value of a metric whose line starts like this; 0 if there is none.
     pub async fn metric(&self, line: &str) -> Result<f64> {
-        let (_, page) = get(self.metrics, "/metrics").await?;
+        let (_, page) = self.metrics_page().await?;
         let found = page.lines().filter(|one| one.starts_with(line));
         Ok(found.filter_map(|one| one.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+    }
+
+    /// All metrics.
+    pub async fn metrics_page(&self) -> Result<(u16, String)> {
+        get(self.metrics, "/metrics").await
     }
 
     /// Status and text of a probe.

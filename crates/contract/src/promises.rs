@@ -19,7 +19,7 @@ use testkit::process::eventually;
 
 use crate::operator::Operator;
 use crate::subject::Subject;
-use crate::world::{PATIENCE, World, merge};
+use crate::world::{PATIENCE, World, merge, plain_kubeconfig};
 
 const OBJECT: &str = "one";
 
@@ -266,16 +266,7 @@ pub async fn panic_is_contained(subject: &Subject) -> Result<()> {
     .await?;
     world.create(OBJECT).await?;
     world.settled(OBJECT).await?;
-    let objects = world.objects();
-    eventually("the panic to be told", PATIENCE, async || {
-        let conditions =
-            objects.get("bad").await?.data.pointer("/status/conditions").cloned().unwrap_or_default();
-        let told = conditions.as_array().into_iter().flatten().any(|condition| {
-            condition["type"] == "Degraded" && condition["status"] == "True" && condition["reason"] == "Bug"
-        });
-        Ok(told.then_some(()))
-    })
-    .await?;
+    world.told("bad", "Degraded", "True", "Bug").await?;
     operator.check_running()
 }
 
@@ -413,13 +404,4 @@ fn loosened(crd: &Value) -> Value {
             json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     }
     crd
-}
-
-fn plain_kubeconfig(server: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "plain",
-        "clusters": [{ "name": "plain", "cluster": { "server": server } }],
-        "users": [{ "name": "plain", "user": {} }],
-        "contexts": [{ "name": "plain", "context": { "cluster": "plain", "user": "plain" } }],
-    })
 }

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use engine::Kind;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -199,15 +199,23 @@ impl World {
         let objects = self.objects();
         eventually(&format!("{name} to be told of"), PATIENCE, async || {
             let object = objects.get(name).await?;
-            let current = object.metadata.generation.unwrap_or_default();
-            let conditions = object.data.pointer("/status/conditions").and_then(Value::as_array);
-            let told = conditions.into_iter().flatten().any(|condition| {
-                condition["type"] == "Ready" && condition["observedGeneration"].as_i64() == Some(current)
-            });
-            Ok(told.then_some(()))
+            let current = object.metadata.generation;
+            let ready = condition(&object, "Ready");
+            Ok((ready["observedGeneration"].as_i64() == current).then_some(()))
         })
         .await?;
         self.child(name, "the child", |_| true).await
+    }
+
+    /// Waits until an object has a condition with this status and reason.
+    pub async fn told(&self, name: &str, kind: &str, status: &str, reason: &str) -> Result<Value> {
+        let objects = self.objects();
+        eventually(&format!("{name}: {kind} {status}, {reason}"), PATIENCE, async || {
+            let condition = condition(&objects.get(name).await?, kind);
+            ensure!(condition["status"] == status && condition["reason"] == reason, "{condition}");
+            Ok(Some(condition))
+        })
+        .await
     }
 
     pub async fn delete(&self, api: &Dynamic, name: &str) -> Result<()> {
@@ -228,7 +236,7 @@ impl World {
 }
 
 /// A merge patch by somebody else.
-pub(crate) async fn merge(api: &Dynamic, name: &str, patch: &Value) -> Result<()> {
+pub async fn merge(api: &Dynamic, name: &str, patch: &Value) -> Result<()> {
     api.patch(
         name,
         &PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() },
@@ -236,4 +244,20 @@ pub(crate) async fn merge(api: &Dynamic, name: &str, patch: &Value) -> Result<()
     )
     .await?;
     Ok(())
+}
+
+/// A condition of an object; null if it has none of this type.
+pub fn condition(object: &DynamicObject, kind: &str) -> Value {
+    let conditions = object.data.pointer("/status/conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().find(|one| one["type"] == kind).cloned().unwrap_or_default()
+}
+
+/// A way to a server that asks nobody who he is, such as a proxy of a test.
+pub fn plain_kubeconfig(server: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "plain",
+        "clusters": [{ "name": "plain", "cluster": { "server": server } }],
+        "users": [{ "name": "plain", "user": {} }],
+        "contexts": [{ "name": "plain", "context": { "cluster": "plain", "user": "plain" } }],
+    })
 }

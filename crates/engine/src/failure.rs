@@ -108,24 +108,22 @@ impl Failure {
         Self { stalled: true, ..Self::new(Disposition::Transient, "DeadlineExceeded", message) }
     }
 
-    /// The API server's answer to `what`.
+    /// The API server's answer to `what`, or the lack of one.
     pub fn api(what: &str, error: &kube::Error) -> Self {
-        let message = || format!("{what}: {}", causes(error));
         let kube::Error::Api(status) = error else {
-            if crate::fence::is_fenced(error) {
-                return Self::transient("LeaseLost", message());
-            }
-            return Self::transient("ApiServerUnreachable", message());
+            let reason = if crate::fence::is_fenced(error) { "LeaseLost" } else { "ApiServerUnreachable" };
+            return Self::transient(reason, format!("{what}: {}", causes(error)));
         };
-        let blocked = |reason, on: String| {
-            Self::new(Disposition::Blocked { on }, reason, format!("{what}: {}", status.message))
+        let message = format!("{what}: {}", status.message);
+        let blocked = |reason, on: &str| {
+            Self::new(Disposition::Blocked { on: format!("{on}: {what}") }, reason, message.clone())
         };
         match status.code {
-            409 => Self::conflict(format!("{what}: {}", status.message)),
-            400 | 422 => blocked("Rejected", format!("the API server to accept this: {what}")),
-            401 | 403 => blocked("Forbidden", format!("permission: {what}")),
-            404 => blocked("NotServed", format!("its namespace or kind to exist: {what}")),
-            _ => Self::transient("ApiServerError", message()),
+            409 => Self::conflict(message),
+            400 | 422 => blocked("Rejected", "the API server to accept this"),
+            401 | 403 => blocked("Forbidden", "permission"),
+            404 => blocked("NotServed", "its namespace or kind to exist"),
+            _ => Self::transient("ApiServerError", message),
         }
     }
 

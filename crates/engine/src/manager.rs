@@ -6,7 +6,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use futures::StreamExt;
 use futures::future::join_all;
+use futures::stream::BoxStream;
 use kube::Client;
 use telemetry::health::Probe;
 use telemetry::{Health, Registry};
@@ -22,12 +24,13 @@ use crate::controller::{Controller, Options, Wiring};
 use crate::events::Events;
 use crate::fence::{Fence, fenced_client};
 use crate::leader::{self, Election, Standing};
+use crate::meta::Key;
 use crate::metrics::{Metrics, Now};
 use crate::namespaces::Namespaces;
 use crate::queue::{Lane, Queue, When};
 use crate::reader::Contents;
 use crate::runner::{Run, Runner};
-use crate::views::{CrdView, Kind, View};
+use crate::views::{CrdView, Kind, LeaseView, View};
 
 /// Requests of all controllers together. The server has other clients too.
 const IN_FLIGHT: usize = 32;
@@ -51,6 +54,8 @@ pub struct Manager {
     identity: String,
     in_flight: Arc<Semaphore>,
     products: Vec<Product>,
+    /// Keys from elsewhere, and who wants them.
+    external: Vec<(BoxStream<'static, Key>, Arc<Queue>)>,
 }
 
 /// Controllers that run under one lease.
@@ -91,7 +96,7 @@ impl Manager {
         let watched = caches.clone();
         health.add(Probe::Readiness, "caches", move || watched.ready());
         Ok(Self {
-            client: Client::try_from(config.clone())?,
+            client: plain_client(&config)?,
             config,
             caches,
             registry: registry.clone(),
@@ -100,6 +105,7 @@ impl Manager {
             identity: settings.identity,
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
             products: Vec::new(),
+            external: Vec::new(),
         })
     }
 
@@ -107,10 +113,7 @@ impl Manager {
     pub fn product(&mut self, name: &'static str, lease: Option<leader::Settings>) -> kube::Result<()> {
         let election = match lease {
             Some(lease) => {
-                let mut plain = self.config.clone();
-                // A renewal that is repeated for minutes outlives the lease.
-                plain.default_retry = false;
-                let election = Election::new(Client::try_from(plain)?, lease, &self.registry);
+                let election = Election::new(plain_client(&self.config)?, lease, &self.registry);
                 let status = election.status();
                 self.health.add(Probe::Readiness, "lease", move || match status.get() {
                     Standing::Failing(why) => Err(why),
@@ -144,6 +147,7 @@ impl Manager {
                 }
             });
         }
+        self.external.extend(external.into_iter().map(|keys| (keys, Arc::clone(&queue))));
         let calls = Calls::new(product.client.clone(), Arc::clone(&self.in_flight));
         let runner = Arc::new(Runner {
             controller,
@@ -156,7 +160,6 @@ impl Manager {
             options,
             reads,
             owns,
-            external: Mutex::new(external),
             contents: Contents::default(),
             memories: Mutex::new(HashMap::new()),
             stalled: Mutex::new(HashMap::new()),
@@ -174,6 +177,9 @@ impl Manager {
     pub async fn run(self, shutdown: CancellationToken) {
         let watching = CancellationToken::new();
         let watches = self.caches.start(&self.client, &watching);
+        for (keys, queue) in self.external {
+            tokio::spawn(watching.clone().run_until_cancelled_owned(forward(keys, queue)));
+        }
         join_all(self.products.into_iter().map(|product| product.run(shutdown.clone()))).await;
         // A process without products is a cache; it still waits to be told.
         shutdown.cancelled().await;
@@ -200,6 +206,21 @@ impl Product {
     }
 }
 
+/// kube repeats a failed request for minutes without a word. A renewal would outlive its lease that way, and a watch would
+/// be broken without anybody knowing; both have pauses of their own.
+fn plain_client(config: &kube::Config) -> kube::Result<Client> {
+    let mut config = config.clone();
+    config.default_retry = false;
+    Client::try_from(config)
+}
+
+/// Like watches, in every replica: whoever leads next knows already.
+async fn forward(mut keys: BoxStream<'static, Key>, queue: Arc<Queue>) {
+    while let Some(key) = keys.next().await {
+        queue.add(&key, Lane::Change, When::Now);
+    }
+}
+
 /// What a controller does to the API server, as its wiring declares it.
 #[must_use]
 pub fn access_of<C: Controller>(wire: impl FnOnce(&mut Wiring<'_>) -> C) -> Vec<Access> {
@@ -210,15 +231,15 @@ pub fn access_of<C: Controller>(wire: impl FnOnce(&mut Wiring<'_>) -> C) -> Vec<
     wiring.access
 }
 
-/// What the runtime does for itself.
+/// What the runtime does for itself in every namespace it works in.
 #[must_use]
 pub fn runtime_access() -> Vec<Access> {
     const EVENTS: Kind = Kind::namespaced("events.k8s.io", "v1", "Event", "events");
-    const LEASES: Kind = Kind::namespaced("coordination.k8s.io", "v1", "Lease", "leases");
-    [
-        Access::to(CrdView::kind(), &["list", "watch"]),
-        Access::to(EVENTS, &["create", "patch"]),
-        Access::to(LEASES, &["create", "get", "patch"]),
-    ]
-    .concat()
+    [Access::to(CrdView::kind(), &["list", "watch"]), Access::to(EVENTS, &["create", "patch"])].concat()
+}
+
+/// What it does in the namespace of its lease.
+#[must_use]
+pub fn lease_access() -> Vec<Access> {
+    Access::to(LeaseView::kind(), &["create", "get", "patch"])
 }

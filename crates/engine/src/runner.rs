@@ -8,8 +8,6 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures::StreamExt;
-use futures::stream::BoxStream;
 use jiff::Timestamp;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -55,7 +53,6 @@ pub(crate) struct Runner<C: Controller> {
     pub options: Options,
     pub reads: Vec<Kind>,
     pub owns: Vec<Kind>,
-    pub external: Mutex<Vec<BoxStream<'static, Key>>>,
     pub contents: Contents,
     /// Of each object; lost with it.
     pub memories: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<Memory>>>>,
@@ -87,33 +84,20 @@ impl<C: Controller> Run for Runner<C> {
             }
             info!(controller = C::NAME, objects = self.objects.len(), "controller works");
             let mut tasks = JoinSet::new();
-            for keys in std::mem::take(&mut *lock(&self.external)) {
-                tasks.spawn(term.clone().run_until_cancelled_owned(forward(keys, Arc::clone(&self.queue))));
-            }
-            let sources = tasks.len();
             loop {
-                let full = tasks.len() >= self.options.concurrency + sources;
+                let full = tasks.len() >= self.options.concurrency;
                 tokio::select! {
                     biased;
                     () = term.cancelled() => break,
                     Some(_) = tasks.join_next(), if !tasks.is_empty() => {}
                     taken = self.queue.next(), if !full => {
                         let runner = Arc::clone(&self);
-                        tasks.spawn(async move {
-                            runner.look_at(taken).await;
-                            None
-                        });
+                        tasks.spawn(runner.look_at(taken));
                     }
                 }
             }
             while tasks.join_next().await.is_some() {}
         })
-    }
-}
-
-async fn forward(mut keys: BoxStream<'static, Key>, queue: Arc<Queue>) {
-    while let Some(key) = keys.next().await {
-        queue.add(&key, Lane::Change, When::Now);
     }
 }
 

@@ -5,7 +5,7 @@
 pub mod api;
 mod controller;
 
-use engine::manager::{access_of, runtime_access};
+use engine::manager::{access_of, lease_access, runtime_access};
 use engine::process::{ProcessArgs, ProcessError};
 use engine::{Access, Manager, Options};
 
@@ -15,7 +15,7 @@ pub const LEASE: &str = "sample.slipway.hpc";
 /// What the sample and the runtime do to the API server.
 #[must_use]
 pub fn access() -> Vec<Access> {
-    [runtime_access(), access_of(controller::SampleController::wire)].concat()
+    [runtime_access(), lease_access(), access_of(controller::SampleController::wire)].concat()
 }
 
 /// Adds the product to a process.

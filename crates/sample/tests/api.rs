@@ -47,3 +47,10 @@ fn subject() -> Subject {
 }
 
 contract::tests!(subject);
+
+#[path = "api/children.rs"]
+mod children;
+#[path = "api/faults.rs"]
+mod faults;
+#[path = "api/told.rs"]
+mod told;
