@@ -272,7 +272,9 @@ pub async fn panic_is_contained(subject: &Subject) -> Result<()> {
 
 /// A role made from what is declared is enough for a whole life, and nothing in it is superfluous.
 pub async fn declared_access_is_what_is_used(subject: &Subject) -> Result<()> {
-    let world = World::new(subject, "access").await?;
+    // A server of its own: this operator works in all namespaces.
+    let world = World::bare(subject, "access").await?;
+    world.install(&subject.crds).await?;
     let user = world.user("operator");
     let name = format!("contract-{}", world.namespace);
     create::<ClusterRole>(&Api::all(world.client.clone()), access::cluster_role(&name, &subject.access))

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tracing::info;
 
-use crate::cache::{Observed, Written, Wrote};
+use crate::cache::{Observed, Written};
 use crate::calls::{Calls, path};
 use crate::child::{Child, Mode};
 use crate::failure::Failure;
@@ -138,11 +138,7 @@ impl Applier {
                 let now = Observed::of(&metadata);
                 let mut memory = lock(memory);
                 memory.applied(child, &now);
-                memory.written.push(Written {
-                    kind: child.kind,
-                    key: child.key.clone(),
-                    what: Wrote::Version(now.version),
-                });
+                memory.written.push(Written::version(child.kind, &child.key, now.version));
                 Ok(Some(now))
             }
             Err(kube::Error::Api(status)) if status.code == 422 && is_immutable(&status.message) => {
@@ -172,11 +168,9 @@ impl Applier {
         let answer = self.request(&what, request).await?;
         let mut memory = lock(memory);
         match answer {
-            Ok(Answer { metadata }) => memory.written.push(Written {
-                kind: child.kind,
-                key: child.key.clone(),
-                what: Wrote::Version(metadata.version),
-            }),
+            Ok(Answer { metadata }) => {
+                memory.written.push(Written::version(child.kind, &child.key, metadata.version));
+            }
             // It is there, made by whomever; the cache will say so, or does not watch it.
             Err(kube::Error::Api(status)) if status.code == 409 => {}
             Err(error) => return Err(Failure::api(&what, &error)),
@@ -199,11 +193,7 @@ impl Applier {
         let request = request.map_err(|error| Failure::bug(format!("{what}: {error}")))?;
         match self.calls.call(&what, self.calls.client.request::<Value>(request)).await? {
             Ok(_) => {
-                lock(memory).written.push(Written {
-                    kind: step.kind,
-                    key: step.key.clone(),
-                    what: Wrote::Deletion(observed.uid.clone()),
-                });
+                lock(memory).written.push(Written::deletion(step.kind, &step.key, &observed.uid));
                 Ok(())
             }
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
@@ -225,9 +215,7 @@ impl Applier {
             "status": status,
         });
         match self.patch(&what, kind, key, Some("status"), &object).await? {
-            Ok(Answer { metadata }) => {
-                Ok(Some(Written { kind, key: key.clone(), what: Wrote::Version(metadata.version) }))
-            }
+            Ok(Answer { metadata }) => Ok(Some(Written::version(kind, key, metadata.version))),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(Failure::api(&what, &error)),
         }

@@ -5,12 +5,12 @@
 
 mod decoded;
 mod metrics;
+mod observed;
 mod store;
 mod watch;
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -19,12 +19,14 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::meta::{Key, Meta, Version};
+use crate::meta::{Key, Version};
 use crate::namespaces::Namespaces;
 use crate::text::Text;
 use crate::views::{CrdView, Facet, Kind, View};
 
 pub(crate) use metrics::CacheCollector;
+pub use observed::Observed;
+pub(crate) use observed::Written;
 pub use store::Change;
 use store::Store;
 pub use watch::WatchState;
@@ -105,14 +107,13 @@ impl Caches {
         tracker
     }
 
-    /// Waits until every watch has either delivered its list or said why it cannot.
-    pub async fn settled(&self) {
+    /// Waits until every watch of these kinds has either delivered its list or said why it cannot.
+    pub async fn settled(&self, kinds: &[Kind]) {
         let mut changed = self.shared.watches.changed.subscribe();
-        while self
-            .states()
-            .values()
-            .any(|state| matches!(state, WatchState::Starting | WatchState::Failing(_)))
-        {
+        let unsettled = |((kind, _), state): (&(Kind, Option<Text>), &WatchState)| {
+            kinds.contains(kind) && matches!(state, WatchState::Starting | WatchState::Failing(_))
+        };
+        while self.states().iter().any(unsettled) {
             // The sender lives as long as we do.
             let _ = changed.changed().await;
         }
@@ -309,80 +310,6 @@ impl<V: View> Cache<V> {
         let mut found = self.inner.store().with(facet);
         found.retain(|view| *view.meta().namespace() == *namespace);
         found
-    }
-}
-
-/// What apply has to know of an object, whatever its kind.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Observed {
-    pub key: Key,
-    pub uid: Text,
-    pub version: Version,
-    pub generation: i64,
-    /// Changes when something changes that server-side apply could have to mend.
-    pub fingerprint: u64,
-    pub deleting: bool,
-    pub created_once: bool,
-    /// Another object manages it.
-    pub controller: Option<Text>,
-}
-
-impl Observed {
-    #[must_use]
-    pub fn of(meta: &Meta) -> Self {
-        let mut hasher = DefaultHasher::new();
-        meta.uid.hash(&mut hasher);
-        // Status does not count generations, so kinds that have one are compared by what apply writes: specification
-        // (its generation), labels, annotations and owners. For the others the version has to do.
-        if meta.generation > 0 {
-            meta.generation.hash(&mut hasher);
-            meta.labels.hash(&mut hasher);
-            meta.annotations.hash(&mut hasher);
-            for owner in &meta.owners {
-                owner.uid.hash(&mut hasher);
-            }
-        } else {
-            meta.version.hash(&mut hasher);
-        }
-        Self {
-            key: meta.key.clone(),
-            uid: meta.uid.clone(),
-            version: meta.version,
-            generation: meta.generation,
-            fingerprint: hasher.finish(),
-            deleting: meta.deleting.is_some(),
-            created_once: meta.annotation(CREATED_ONCE).is_some(),
-            controller: meta.controller().map(|owner| owner.uid.clone()),
-        }
-    }
-}
-
-/// A write of ours that the cache has to see before its owner is looked at again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Written {
-    pub kind: Kind,
-    pub key: Key,
-    pub what: Wrote,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wrote {
-    /// This version or a later one.
-    Version(Version),
-    /// The end of the object with this uid, or the mark that it is ending.
-    Deletion(Text),
-}
-
-impl Written {
-    /// `progress` is how far the watch has come: an object that is gone by now has been seen too.
-    pub(crate) fn is_seen(&self, observed: Option<&Observed>, progress: Version) -> bool {
-        match (&self.what, observed) {
-            (Wrote::Version(written), _) if progress >= *written => true,
-            (Wrote::Version(written), Some(observed)) => observed.version >= *written,
-            (Wrote::Version(_), None) => false,
-            (Wrote::Deletion(uid), Some(observed)) => observed.uid != *uid || observed.deleting,
-            (Wrote::Deletion(_), None) => true,
-        }
     }
 }
 

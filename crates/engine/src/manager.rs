@@ -18,7 +18,7 @@ use tracing::info;
 
 use crate::access::Access;
 use crate::apply::Applier;
-use crate::cache::{CacheCollector, Caches, Watch};
+use crate::cache::{Cache, CacheCollector, Caches, Watch};
 use crate::calls::Calls;
 use crate::controller::{Controller, Options, Wiring};
 use crate::events::Events;
@@ -130,13 +130,17 @@ impl Manager {
     }
 
     /// Adds a controller to the product that was added last. `wire` says what it watches and makes it from the caches.
-    pub fn controller<C: Controller>(&mut self, options: Options, wire: impl FnOnce(&mut Wiring<'_>) -> C) {
+    pub fn controller<C: Controller>(
+        &mut self,
+        options: Options,
+        wire: impl FnOnce(&mut Wiring<'_>, &Cache<C::Object>) -> C,
+    ) {
         let Some(product) = self.products.last_mut() else { return };
         let metrics = self.metrics.of(C::NAME);
         let queue = Arc::new(Queue::new(options.burst, metrics.adds.clone()));
         let mut wiring = Wiring::new(&self.caches, Arc::clone(&queue), C::Object::kind());
         let objects = wiring.primary::<C::Object>();
-        let controller = wire(&mut wiring);
+        let controller = wire(&mut wiring, &objects);
         let Wiring { reads, owns, external, .. } = wiring;
         for kind in &reads {
             let (objects, queue) = (objects.clone(), Arc::clone(&queue));
@@ -223,11 +227,11 @@ async fn forward(mut keys: BoxStream<'static, Key>, queue: Arc<Queue>) {
 
 /// What a controller does to the API server, as its wiring declares it.
 #[must_use]
-pub fn access_of<C: Controller>(wire: impl FnOnce(&mut Wiring<'_>) -> C) -> Vec<Access> {
+pub fn access_of<C: Controller>(wire: impl FnOnce(&mut Wiring<'_>, &Cache<C::Object>) -> C) -> Vec<Access> {
     let (caches, queue) = (Caches::new(Namespaces::All), Arc::default());
     let mut wiring = Wiring::new(&caches, queue, C::Object::kind());
-    wiring.primary::<C::Object>();
-    wire(&mut wiring);
+    let objects = wiring.primary::<C::Object>();
+    wire(&mut wiring, &objects);
     wiring.access
 }
 

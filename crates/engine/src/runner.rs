@@ -33,6 +33,8 @@ use status::Told;
 
 /// How long a reconcile waits for the cache to see what the last one wrote. A watch delivers in milliseconds.
 const CATCH_UP: Duration = Duration::from_secs(5);
+/// A write that no watch delivers for so long will never come: the server's data were restored from a backup, say.
+const FORGET: Duration = Duration::from_secs(60);
 /// Everything is looked at this often even if nothing seems to change. It costs no request.
 const SECOND_LOOK: Duration = Duration::from_secs(3600);
 
@@ -75,7 +77,7 @@ impl<C: Controller> Run for Runner<C> {
         Box::pin(async move {
             tokio::select! {
                 () = term.cancelled() => return,
-                () = self.caches.settled() => {}
+                () = self.caches.settled(&self.reads) => {}
             }
             self.queue.schedule().release(Instant::now());
             // A term may follow another's: whatever that one did is looked at.
@@ -159,7 +161,7 @@ impl<C: Controller> Runner<C> {
                 info!(controller = C::NAME, object = %key, reason, error = message, "waiting for an edit");
             }
             Disposition::Conflict => {
-                debug!(controller = C::NAME, object = %key, error = message, "once more")
+                debug!(controller = C::NAME, object = %key, error = message, "once more");
             }
             Disposition::Bug => error!(controller = C::NAME, object = %key, error = message, "a bug of ours"),
             Disposition::Blocked { .. } | Disposition::Transient => {
@@ -250,7 +252,7 @@ impl<C: Controller> Runner<C> {
             return Err(Failure::blocked("CacheIncomplete", on));
         }
         while let Some(written) = memory.written.last() {
-            if !self.caches.seen(written, CATCH_UP).await {
+            if !self.caches.seen(written, CATCH_UP).await && written.at.elapsed() < FORGET {
                 let on = format!("the watch to deliver our write of {} {}", written.kind.kind, written.key);
                 return Err(Failure { stalled: true, ..Failure::blocked("CacheBehind", on) });
             }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use engine::views::{ConfigMapView, SecretView, StatefulSetView, Whole};
 use engine::{
-    Access, Caches, Child, Controller, Failure, Key, Kind, Reader, Report, Seen, View, Wait, Watch, When,
-    Wiring,
+    Access, Cache, Caches, Child, Controller, Failure, Key, Kind, Reader, Report, Seen, View, Wait, Watch,
+    When, Wiring,
 };
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Map, json};
@@ -20,11 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 pub(crate) struct SampleController {
     caches: Caches,
-    stateful_sets: engine::Cache<StatefulSetView>,
+    stateful_sets: Cache<StatefulSetView>,
 }
 
 impl SampleController {
-    pub(crate) fn wire(wiring: &mut Wiring<'_>) -> Self {
+    pub(crate) fn wire(wiring: &mut Wiring<'_>, samples: &Cache<Whole<Sample>>) -> Self {
         let ours = || Watch { labels: Some(OURS), ..Watch::default() };
         wiring.owns::<ConfigMapView>(ours());
         wiring.owns::<Whole<Gadget>>(ours());
@@ -32,7 +32,7 @@ impl SampleController {
         // Secrets are ours or the users': one that is named by a Sample wakes it.
         wiring.creates::<SecretView>(Watch::default());
         wiring.may(Access::to(SecretView::kind(), &["get"]));
-        let samples = wiring.watches::<Whole<Sample>>(Watch::default(), When::Now, |_| Vec::new());
+        let samples = samples.clone();
         wiring.watches::<SecretView>(Watch::default(), When::Now, move |change| {
             let Some(secret) = change.latest() else { return Vec::new() };
             let named = |sample: &Arc<Whole<Sample>>| {

@@ -111,10 +111,6 @@ impl<V: View> Store<V> {
         };
         let Some(entry) = &mut self.slots[place as usize] else { return };
         entry.epoch = epoch;
-        // A list from a server that lags behind must not turn back time.
-        if view.meta().version < entry.view.meta().version {
-            return;
-        }
         if *entry.view == *view {
             // Same facts, newer version.
             entry.view = view;
@@ -148,13 +144,9 @@ impl<V: View> Store<V> {
     }
 
     /// An object is gone.
-    pub(crate) fn remove(&mut self, key: &Key, version: Version, emit: &mut impl FnMut(Change<V>)) {
+    pub(crate) fn remove(&mut self, key: &Key, emit: &mut impl FnMut(Change<V>)) {
         self.unreadable.remove(key);
         let Some(place) = self.by_key.get(key).copied() else { return };
-        let newer = |entry: &Entry<V>| version != Version::default() && entry.view.meta().version > version;
-        if self.slots[place as usize].as_ref().is_some_and(newer) {
-            return;
-        }
         if let Some(old) = self.take(place) {
             emit(Change { old: Some(old), new: None, replay: false });
         }

@@ -204,7 +204,7 @@ impl<V: View> Driver<V> {
             Event::Apply(object) => self.apply(object, *epoch, false),
             Event::Delete(Decoded { key, version, .. }) => self.inner.update(|store, changes| {
                 store.advance(self.namespace.as_ref(), version);
-                store.remove(&key, version, &mut |change| changes.push(change));
+                store.remove(&key, &mut |change| changes.push(change));
             }),
             Event::InitDone => self.sweep(*epoch),
         }

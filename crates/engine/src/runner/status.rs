@@ -189,3 +189,68 @@ fn is_empty(value: &Value) -> bool {
         Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::conditions::Truth;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn wait(reason: &'static str, seconds: u64) -> Wait {
+        Wait { reason, on: reason.to_lowercase(), patience: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn a_wait_is_looked_at_again_when_patience_ends_and_is_then_a_stall() {
+        let (mut memory, waits) = (Memory::default(), [wait("Pods", 60), wait("Claim", 100)]);
+        let (waiting, again) = wait_since(&waits, &[], &mut memory, at(1000));
+        assert_eq!(again, Some(Duration::from_secs(60)));
+        assert_eq!(waiting.map(|waiting| (waiting.on, waiting.overdue)), Some(("pods; claim".into(), false)));
+        let (waiting, again) = wait_since(&waits, &[], &mut memory, at(1020));
+        assert_eq!((waiting.unwrap().since, again), (at(1000), Some(Duration::from_secs(40))));
+        let (waiting, again) = wait_since(&waits, &[], &mut memory, at(1060));
+        assert_eq!((waiting.unwrap().overdue, again), (true, None));
+        // For something else it begins anew.
+        let (waiting, _) = wait_since(&[wait("Claim", 60)], &[], &mut memory, at(1060));
+        assert_eq!(waiting.map(|waiting| (waiting.since, waiting.overdue)), Some((at(1060), false)));
+        assert_eq!(wait_since(&[], &[], &mut memory, at(1070)), (None, None));
+        let (waiting, _) = wait_since(&waits, &[], &mut memory, at(1080));
+        assert_eq!(waiting.unwrap().since, at(1080));
+    }
+
+    #[test]
+    fn a_wait_goes_on_after_a_restart_where_it_was() {
+        let mut before = Conditions::new(&[], 1, at(1000));
+        before.set(PROGRESSING, Truth::True, "Pods", "");
+        let before = before.finish();
+        let (waiting, _) = wait_since(&[wait("Pods", 60)], &before, &mut Memory::default(), at(1100));
+        assert_eq!(waiting.map(|waiting| (waiting.since, waiting.overdue)), Some((at(1000), true)));
+        let (waiting, _) = wait_since(&[wait("Claim", 60)], &before, &mut Memory::default(), at(1100));
+        assert_eq!(waiting.unwrap().since, at(1100));
+    }
+
+    #[test]
+    fn a_status_is_written_only_for_a_difference() {
+        let whole = json!({ "a": 1, "theirs": true, "conditions": [{ "type": "X", "status": "True" }, { "type": "Y" }] });
+        for same in [
+            json!({}),
+            json!({ "a": 1, "empty": [], "nothing": null, "none": {} }),
+            json!({ "conditions": [{ "type": "Y" }, { "type": "X", "status": "True" }] }),
+        ] {
+            assert!(contains(&whole, &same), "{same}");
+        }
+        for other in [
+            json!({ "a": 2 }),
+            json!({ "b": 1 }),
+            json!({ "conditions": [{ "type": "X", "status": "False" }] }),
+            json!({ "conditions": [{ "type": "Z" }] }),
+        ] {
+            assert!(!contains(&whole, &other), "{other}");
+        }
+    }
+}

@@ -4,10 +4,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use contract::{PATIENCE, World, plain_kubeconfig};
+use engine::views::Whole;
+use engine::{Child, Controller, Failure, Key, Options, Reader, Report, Seen};
 use http::StatusCode;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Api;
+use kube::config::KubeConfigOptions;
+use nix::sys::signal::Signal;
+use sample::api::Sample;
 use serde_json::{Value, json};
+use telemetry::{Health, Registry};
 use testkit::chaos::{Chaos, Fault};
 use testkit::process::eventually;
+use tokio_util::sync::CancellationToken;
 
 use super::subject;
 
@@ -97,4 +106,102 @@ fn one_child_that_is_refused_does_not_keep_the_others_from_being_applied() -> Re
         world.told("one", "Ready", "True", "AsWanted").await?;
         operator.check_running()
     })
+}
+
+#[test]
+fn a_stop_waits_for_the_reconcile_under_way_and_gives_the_lease_back() -> Result<()> {
+    testkit::run(async {
+        let (world, chaos) = behind_chaos("stop").await?;
+        let at = plain_kubeconfig(&chaos.url());
+        let mut operator = world.operator_at("operator", &at, &world.namespace, &[]).await?;
+        operator.logged("the lease", |line| line["msg"] == "controller works").await?;
+        chaos.inject("/configmaps/one", Fault::Delay(Duration::from_secs(2)));
+        world.create("one").await?;
+        eventually(
+            "the request to be under way",
+            PATIENCE,
+            async || Ok((chaos.injected() > 0).then_some(())),
+        )
+        .await?;
+        ensure!(world.children().get_opt("one").await?.is_none());
+        operator.signal(Signal::SIGTERM);
+        // A new one has to wait for the next leader.
+        operator.logged("the wish to stop", |line| line["msg"] == "shutting down").await?;
+        world.create("two").await?;
+        ensure!(operator.exit_code().await? == Some(0), "it did not end well");
+        ensure!(world.children().get_opt("one").await?.is_some(), "the reconcile was cut off");
+        ensure!(
+            world.children().get_opt("two").await?.is_none(),
+            "a reconcile was begun after the wish to stop"
+        );
+        let leases: Api<Lease> = Api::namespaced(world.client.clone(), &world.namespace);
+        let holder = leases.get(sample::LEASE).await?.spec.and_then(|spec| spec.holder_identity);
+        ensure!(holder.as_deref().unwrap_or_default().is_empty(), "held by {holder:?}");
+        Ok(())
+    })
+}
+
+/// The engine in this process, with a controller that has nothing but a source of its own.
+#[test]
+fn a_key_from_elsewhere_wakes_its_object() -> Result<()> {
+    testkit::run(async {
+        let world = World::new(&subject(), "external").await?;
+        world.create("one").await?;
+        let kubeconfig = serde_json::from_value(world.plane().kubeconfig("external", "system:masters")?)?;
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        let settings = engine::Settings {
+            namespaces: world.namespace.parse().unwrap_or_default(),
+            identity: "test".to_owned(),
+        };
+        let mut manager = engine::Manager::new(config, settings, &Registry::new(), &Health::new())?;
+        manager.product("listener", None)?;
+        let (keys, elsewhere) = tokio::sync::mpsc::channel::<Key>(1);
+        let (looked, mut looks) = tokio::sync::mpsc::channel(8);
+        manager.controller(Options::default(), move |wiring, _| {
+            let elsewhere =
+                futures::stream::unfold(elsewhere, async |mut keys| Some((keys.recv().await?, keys)));
+            wiring.external(elsewhere);
+            Listener { looked }
+        });
+        let stop = CancellationToken::new();
+        let running = tokio::spawn(manager.run(stop.clone()));
+        let key = Key::new(&world.namespace, "one");
+        ensure!(looks.recv().await == Some(key.clone()), "the list");
+        while tokio::time::timeout(Duration::from_secs(1), looks.recv()).await.is_ok() {}
+        for _ in 0..3 {
+            keys.send(key.clone()).await?;
+            ensure!(looks.recv().await == Some(key.clone()), "the key");
+        }
+        stop.cancel();
+        running.await?;
+        Ok(())
+    })
+}
+
+struct Listener {
+    looked: tokio::sync::mpsc::Sender<Key>,
+}
+
+impl Controller for Listener {
+    type Object = Whole<Sample>;
+    type Facts = ();
+    type Model = ();
+
+    const NAME: &'static str = "listener";
+
+    async fn gather(&self, sample: &Whole<Sample>, _: &Reader) -> Result<(), Failure> {
+        self.looked.send(sample.meta.key.clone()).await.map_err(|error| Failure::bug(error.to_string()))
+    }
+
+    fn resolve(&self, _: &Whole<Sample>, (): &()) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn render(&self, _: &Whole<Sample>, (): &()) -> Result<Vec<Child>, Failure> {
+        Ok(Vec::new())
+    }
+
+    fn report(&self, _: &Seen<'_, Self>) -> Report {
+        Report::default()
+    }
 }

@@ -34,13 +34,13 @@ fn a_mistake_is_told_with_its_field_and_forgotten_when_it_is_mended() -> Result<
 
         let since = stalled["lastTransitionTime"].clone();
         world.edit("one", &json!({ "message": "y" })).await?;
-        eventually("the next generation to be told of", PATIENCE, async || {
+        let later = eventually("the next generation to be told of", PATIENCE, async || {
             let object = world.objects().get("one").await?;
             let stalled = condition(&object, "Stalled");
             Ok((stalled["observedGeneration"].as_i64() == object.metadata.generation).then_some(stalled))
         })
-        .await
-        .and_then(|stalled| Ok(ensure!(stalled["lastTransitionTime"] == since, "{stalled}, not {since}")))?;
+        .await?;
+        ensure!(later["lastTransitionTime"] == since, "{later}, not {since}");
 
         world.edit("one", &json!({ "replicas": 0 })).await?;
         world.told("one", "Ready", "True", "AsWanted").await?;
