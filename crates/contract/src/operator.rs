@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use testkit::process::{Process, bound_command, until};
+use testkit::process::{Process, bound_command, eventually, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -82,6 +82,16 @@ impl Operator {
         Ok(found.filter_map(|one| one.rsplit(' ').next()?.parse::<f64>().ok()).sum())
     }
 
+    /// Waits until such metrics add up to a value that fits.
+    pub async fn measures(&self, line: &str, fits: impl Fn(f64) -> bool) -> Result<()> {
+        eventually(line, PATIENCE, async || {
+            let value = self.metric(line).await?;
+            ensure!(fits(value), "{value}");
+            Ok(Some(()))
+        })
+        .await
+    }
+
     /// All metrics.
     pub async fn metrics_page(&self) -> Result<(u16, String)> {
         get(self.metrics, "/metrics").await
@@ -96,6 +106,16 @@ impl Operator {
         let fits = |line: &Value| line["msg"] == "listening" && line["server"] == server;
         let line = self.logged(&format!("{server} to listen"), fits).await?;
         Ok(line["address"].as_str().context("an address")?.parse()?)
+    }
+}
+
+/// Whoever reads of a failed test wants to know what the operator said.
+impl Drop for Operator {
+    #[allow(clippy::print_stderr, reason = "shown for tests that fail, and for no others")]
+    fn drop(&mut self) {
+        let log = self.log();
+        let lines: Vec<_> = log.lines().collect();
+        eprintln!("{}:\n{}", self.log.display(), lines[lines.len().saturating_sub(100)..].join("\n"));
     }
 }
 

@@ -45,10 +45,7 @@ pub async fn second_reconcile_makes_no_call(subject: &Subject) -> Result<()> {
         &json!({ "metadata": { "annotations": { "example.com/look": "again" } } }),
     )
     .await?;
-    eventually("another reconcile", PATIENCE, async || {
-        Ok((operator.metric(RECONCILES).await? > before).then_some(()))
-    })
-    .await?;
+    operator.measures(RECONCILES, |reconciles| reconciles > before).await?;
     let made = by_operator(&world, "operator", mark).await?;
     let made = made.filter(|call| call.resource != "leases");
     ensure!(made.is_empty(), "{made:?}\n{}", operator.log());
@@ -260,10 +257,7 @@ pub async fn panic_is_contained(subject: &Subject) -> Result<()> {
     let mut operator = world.operator_with("operator", &[("SLIPWAY_TEST_PANIC_ON", &bad)]).await?;
     world.create("bad").await?;
     let panics = "controller_runtime_reconcile_panics_total";
-    eventually("the panic to be counted", PATIENCE, async || {
-        Ok((operator.metric(panics).await? > 0.0).then_some(()))
-    })
-    .await?;
+    operator.measures(panics, |panics| panics > 0.0).await?;
     world.create(OBJECT).await?;
     world.settled(OBJECT).await?;
     world.told("bad", "Degraded", "True", "Bug").await?;

@@ -99,10 +99,7 @@ fn a_restart_writes_nothing_that_is_there() -> Result<()> {
         operator.signal(nix::sys::signal::Signal::SIGTERM);
         ensure!(operator.exit_code().await? == Some(0));
         let operator = world.operator("second").await?;
-        eventually("a reconcile", PATIENCE, async || {
-            Ok((operator.metric("controller_runtime_reconcile_total").await? > 0.0).then_some(()))
-        })
-        .await?;
+        operator.measures("controller_runtime_reconcile_total", |reconciles| reconciles > 0.0).await?;
         ensure!(world.settled("one").await?.resource_version() == child.resource_version());
         ensure!(world.objects().get("one").await?.resource_version() == object.resource_version());
         Ok(())

@@ -42,10 +42,8 @@ fn a_request_without_an_answer_is_told_as_stalled_and_tried_again() -> Result<()
             message == format!("no answer within 10 s: apply ConfigMap {}/one", world.namespace),
             "{message}"
         );
-        ensure!(
-            operator.metric("slipway_stalled{controller=\"sample\",reason=\"DeadlineExceeded\"}").await?
-                > 0.0
-        );
+        let metric = "slipway_stalled{controller=\"sample\",reason=\"DeadlineExceeded\"}";
+        operator.measures(metric, |stalled| stalled > 0.0).await?;
         chaos.heal();
         chaos.cut_connections();
         world.child("one", "the edit", |child| child.data["data"]["message"] == "other").await?;

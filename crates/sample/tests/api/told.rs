@@ -21,7 +21,7 @@ fn a_mistake_is_told_with_its_field_and_forgotten_when_it_is_mended() -> Result<
         ensure!(stalled["message"].as_str().is_some_and(|text| text.contains("spec.replicas")), "{stalled}");
         world.told("one", "Ready", "False", "InvalidSpec").await?;
         let metric = "slipway_stalled{controller=\"sample\",reason=\"InvalidSpec\"}";
-        ensure!(operator.metric(metric).await? > 0.0);
+        operator.measures(metric, |stalled| stalled > 0.0).await?;
         let events: Api<Event> = Api::namespaced(world.client.clone(), &world.namespace);
         eventually("an event", PATIENCE, async || {
             let list = events.list(&ListParams::default()).await?;
@@ -45,7 +45,7 @@ fn a_mistake_is_told_with_its_field_and_forgotten_when_it_is_mended() -> Result<
         world.edit("one", &json!({ "replicas": 0 })).await?;
         world.told("one", "Ready", "True", "AsWanted").await?;
         world.told("one", "Stalled", "False", "NotStalled").await?;
-        ensure!(operator.metric(metric).await? == 0.0);
+        operator.measures(metric, |stalled| stalled == 0.0).await?;
         Ok(())
     })
 }
@@ -78,10 +78,7 @@ fn what_is_missing_is_named_and_its_coming_wakes_the_object() -> Result<()> {
         let before = operator.metric("controller_runtime_reconcile_total").await?;
         contract::merge(&world.objects(), "one", &json!({ "metadata": { "labels": { "look": "again" } } }))
             .await?;
-        eventually("another reconcile", PATIENCE, async || {
-            Ok((operator.metric("controller_runtime_reconcile_total").await? > before).then_some(()))
-        })
-        .await?;
+        operator.measures("controller_runtime_reconcile_total", |reconciles| reconciles > before).await?;
         let read = calls.since(&world.client, mark).await?.by(&world.user("operator"));
         let read = read.filter(|call| call.verb == "get" && call.resource == "secrets");
         ensure!(read.is_empty(), "{read:?}");
@@ -125,7 +122,7 @@ fn dashboards_find_their_metrics() -> Result<()> {
             "slipway_cache_objects{kind=\"Sample\"}",
             "slipway_watch_up{kind=\"Sample\"",
         ] {
-            ensure!(operator.metric(metric).await? > 0.0, "{metric}");
+            operator.measures(metric, |value| value > 0.0).await?;
         }
         let (_, page) = operator.metrics_page().await?;
         for metric in [
