@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::join_all;
@@ -14,7 +15,7 @@ use telemetry::health::Probe;
 use telemetry::{Health, Registry};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{error, info};
 
 use crate::access::Access;
 use crate::apply::Applier;
@@ -41,6 +42,8 @@ pub struct Settings {
     pub namespaces: Namespaces,
     /// Who we are, in leases and events.
     pub identity: String,
+    /// After how long an incomplete cache is an error in the log.
+    pub cache_sync_timeout: Duration,
 }
 
 /// A process under construction.
@@ -52,6 +55,7 @@ pub struct Manager {
     health: Health,
     metrics: Metrics,
     identity: String,
+    cache_sync_timeout: Duration,
     in_flight: Arc<Semaphore>,
     products: Vec<Product>,
     /// Keys from elsewhere, and who wants them.
@@ -103,6 +107,7 @@ impl Manager {
             health: health.clone(),
             metrics: Metrics::register(registry),
             identity: settings.identity,
+            cache_sync_timeout: settings.cache_sync_timeout,
             in_flight: Arc::new(Semaphore::new(IN_FLIGHT)),
             products: Vec::new(),
             external: Vec::new(),
@@ -181,6 +186,9 @@ impl Manager {
     pub async fn run(self, shutdown: CancellationToken) {
         let watching = CancellationToken::new();
         let watches = self.caches.start(&self.client, &watching);
+        tokio::spawn(
+            watching.clone().run_until_cancelled_owned(patient(self.caches.clone(), self.cache_sync_timeout)),
+        );
         for (keys, queue) in self.external {
             tokio::spawn(watching.clone().run_until_cancelled_owned(forward(keys, queue)));
         }
@@ -207,6 +215,14 @@ impl Product {
             Some(election) => election.run(shutdown, lead).await,
             None => lead(shutdown).await,
         }
+    }
+}
+
+/// Nobody has to ask why nothing happens.
+async fn patient(caches: Caches, limit: Duration) {
+    tokio::time::sleep(limit).await;
+    if let Err(missing) = caches.ready() {
+        error!(missing, "caches are still not complete");
     }
 }
 

@@ -1,8 +1,10 @@
 //! A process of controllers from its flags: client, probes, metrics, manager; until it is told to stop.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::ArgAction;
+use jiff::SignedDuration;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use telemetry::cli::go_flags;
@@ -10,6 +12,7 @@ use telemetry::{EndpointArgs, EndpointError, Health, Registry};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use crate::controller::Options;
 use crate::leader;
 use crate::manager::{Manager, Settings};
 use crate::metrics_guard::MetricsGuard;
@@ -48,9 +51,22 @@ pub struct ProcessArgs {
     /// Objects of a kind that are worked on at a time
     #[arg(long, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub max_concurrent_reconciles: u16,
+    /// How long one reconcile may take, all its requests included
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration)]
+    pub reconcile_timeout: Duration,
+    /// After how long caches that are not complete are an error in the log; the process goes on trying
+    #[arg(long, value_name = "DURATION", default_value = "2m", value_parser = duration)]
+    pub cache_sync_timeout: Duration,
     /// How to reach the API server; without it KUBECONFIG, ~/.kube/config, or the pod's own account
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
+}
+
+/// As Go writes them: `90s`, `1m30s`, `2h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("'{text}' is no time: write it like 90s, 1m30s or 2h");
+    let span: SignedDuration = text.parse().map_err(|_| wrong())?;
+    Duration::try_from(span).ok().filter(|time| !time.is_zero()).ok_or_else(wrong)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +93,13 @@ impl From<kube::Error> for ProcessError {
 }
 
 impl ProcessArgs {
+    /// How the controllers of this process are run.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        let concurrency = usize::from(self.max_concurrent_reconciles);
+        Options { concurrency, deadline: self.reconcile_timeout, ..Options::default() }
+    }
+
     /// The lease of a product, under the name by which the original's replicas know it.
     pub fn lease(&self, name: &str, identity: &str) -> Result<Option<leader::Settings>, ProcessError> {
         if !self.leader_elect {
@@ -109,7 +132,11 @@ pub async fn run(
     let config = args.config().await?;
     let identity = leader::identity();
     let guard = MetricsGuard::new(Client::try_from(config.clone())?);
-    let settings = Settings { namespaces: args.namespaces.clone(), identity: identity.clone() };
+    let settings = Settings {
+        namespaces: args.namespaces.clone(),
+        identity: identity.clone(),
+        cache_sync_timeout: args.cache_sync_timeout,
+    };
     let mut manager = Manager::new(config, settings, &registry, &health)?;
     build(&mut manager, &identity)?;
     info!(namespaces = %args.namespaces, identity, "starting controllers");
@@ -131,4 +158,60 @@ pub async fn run(
         working
     );
     Ok(served?)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, Command, FromArgMatches};
+
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<ProcessArgs, clap::Error> {
+        let command = ProcessArgs::augment_args(Command::new("test").no_binary_name(true));
+        ProcessArgs::from_arg_matches(&command.try_get_matches_from(args)?)
+    }
+
+    #[test]
+    fn flags_of_both_originals_are_taken() {
+        let args = parse(&[
+            "--leader-elect=false",
+            "--operator-namespace=soperator-system",
+            "--namespaces=a, b",
+            "--max-concurrent-reconciles=2",
+            "--cache-sync-timeout=1m30s",
+            "--reconcile-timeout=3m",
+            "--metrics-secure",
+        ])
+        .unwrap();
+        assert!(!args.leader_elect && args.endpoints.metrics_secure);
+        assert_eq!(
+            (args.leader_elect_namespace.as_str(), args.namespaces.to_string()),
+            ("soperator-system", "a,b".into())
+        );
+        let Options { concurrency, deadline, .. } = args.options();
+        assert_eq!((concurrency, deadline), (2, Duration::from_secs(180)));
+        assert_eq!(args.cache_sync_timeout, Duration::from_secs(90));
+        assert!(parse(&["--leader-elect"]).unwrap().leader_elect);
+    }
+
+    #[test]
+    fn a_wrong_time_is_refused_with_the_form() {
+        for wrong in ["soon", "5", "-1m", "0s"] {
+            let error = parse(&[&format!("--reconcile-timeout={wrong}")]).unwrap_err().to_string();
+            assert!(error.contains("--reconcile-timeout") && error.contains("1m30s"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_lease_has_the_timings_of_client_go_and_can_be_switched_off() {
+        let lease = parse(&["--leader-elect-namespace=ops"]).unwrap().lease("name", "me").unwrap().unwrap();
+        let seconds = |time: Duration| time.as_secs();
+        assert_eq!((lease.namespace.as_str(), lease.name.as_str()), ("ops", "name"));
+        let times = [lease.lease_duration, lease.renew_deadline, lease.retry_period].map(seconds);
+        assert_eq!(times, [15, 10, 2]);
+        assert_eq!(parse(&["--leader-elect=false"]).unwrap().lease("name", "me").unwrap(), None);
+        // Outside of a pod the namespace has to be given.
+        let error = parse(&[]).unwrap().lease("name", "me").unwrap_err().to_string();
+        assert!(error.contains("--leader-elect-namespace"), "{error}");
+    }
 }

@@ -7,7 +7,7 @@ mod controller;
 
 use engine::manager::{access_of, lease_access, runtime_access};
 use engine::process::{ProcessArgs, ProcessError};
-use engine::{Access, Manager, Options};
+use engine::{Access, Manager};
 
 /// The lease of this product.
 pub const LEASE: &str = "sample.slipway.hpc";
@@ -21,7 +21,6 @@ pub fn access() -> Vec<Access> {
 /// Adds the product to a process.
 pub fn build(manager: &mut Manager, args: &ProcessArgs, identity: &str) -> Result<(), ProcessError> {
     manager.product("sample", args.lease(LEASE, identity)?)?;
-    let concurrency = usize::from(args.max_concurrent_reconciles);
-    manager.controller(Options { concurrency, ..Options::default() }, controller::SampleController::wire);
+    manager.controller(args.options(), controller::SampleController::wire);
     Ok(())
 }

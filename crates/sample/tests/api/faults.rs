@@ -150,6 +150,7 @@ fn a_key_from_elsewhere_wakes_its_object() -> Result<()> {
         let settings = engine::Settings {
             namespaces: world.namespace.parse().unwrap_or_default(),
             identity: "test".to_owned(),
+            cache_sync_timeout: PATIENCE,
         };
         let mut manager = engine::Manager::new(config, settings, &Registry::new(), &Health::new())?;
         manager.product("listener", None)?;
