@@ -97,12 +97,16 @@ impl Child {
         self
     }
 
-    /// The child is managed by this object and goes with it.
-    pub(crate) fn owned_by(&mut self, kind: Kind, owner: &Meta) {
+    /// The child is managed by this object and goes with it. Kubernetes deletes what names an owner in another namespace.
+    pub(crate) fn owned_by(&mut self, kind: Kind, owner: &Meta) -> Result<(), Failure> {
+        if kind.namespaced && self.key.namespace != *owner.namespace() {
+            return Err(Failure::bug(format!("{self} is not in the namespace of its owner, {}", owner.key)));
+        }
         self.object["metadata"]["ownerReferences"] = json!([{
             "apiVersion": kind.api_version(), "kind": kind.kind, "name": owner.name(), "uid": owner.uid,
             "controller": true, "blockOwnerDeletion": true,
         }]);
+        Ok(())
     }
 
     /// Changes with anything that we want differently.

@@ -12,6 +12,8 @@ use crate::views::Kind;
 
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
+    /// Of whom: another object under the same name starts without memories.
+    owner: Option<Text>,
     children: HashMap<(Kind, Key), Remembered>,
     /// Writes that the cache may not have seen yet.
     pub(crate) written: Vec<Written>,
@@ -32,6 +34,14 @@ enum Remembered {
 }
 
 impl Memory {
+    /// Forgets what was known of another owner, but for writes that the cache has yet to see.
+    pub(crate) fn begin(&mut self, owner: &Text) {
+        if self.owner.as_ref() != Some(owner) {
+            let written = std::mem::take(&mut self.written);
+            *self = Self { owner: Some(owner.clone()), written, ..Self::default() };
+        }
+    }
+
     pub(crate) fn is_current(&self, child: &Child, observed: &Observed) -> bool {
         let Observed { uid, fingerprint, .. } = observed.clone();
         self.of(child) == Some(&Remembered::Applied { uid, fingerprint, intent: child.intent() })

@@ -53,7 +53,9 @@ impl Reader {
         let Some(content) = self.calls.get::<T>(kind, key).await? else { return Ok(None) };
         let content = Arc::new(content);
         // It may be newer than what was observed; then it is read again when the cache has seen that.
-        self.kept().insert(place, (uid, version, Arc::clone(&content) as Arc<dyn Any + Send + Sync>));
+        let mut kept = self.kept();
+        kept.retain(|(kind, key), _| self.caches.observed(*kind, key).is_some());
+        kept.insert(place, (uid, version, Arc::clone(&content) as Arc<dyn Any + Send + Sync>));
         Ok(Some(content))
     }
 

@@ -148,6 +148,10 @@ impl<C: Controller> Runner<C> {
             None => lock(&self.stalled).remove(key),
         };
         let Some(failure) = &told.failure else {
+            if told.gone {
+                self.metrics.reconciled("success");
+                return Next::Rest;
+            }
             self.metrics.reconciled(if told.again.is_some() { "requeue_after" } else { "success" });
             let floor = SECOND_LOOK.mul_f64(0.75 + 0.5 * random::fraction());
             return Next::After(told.again.unwrap_or(floor).min(floor));
@@ -179,38 +183,46 @@ impl<C: Controller> Runner<C> {
         let failure = Failure::bug(format!("the controller panicked: {words}"));
         let (runner, key, told) = (Arc::clone(self), key.clone(), failure.clone());
         let report = tokio::spawn(async move {
-            let Some(object) = runner.objects.get(&key) else { return Told::nothing() };
+            let Some(object) = runner.objects.get(&key) else { return Told::gone() };
             let memory = runner.memory(&key);
             let mut memory = memory.lock().await;
             let walk = Walk { failure: Some(told), ..Walk::default() };
             runner.tell(&object, walk, &runner.applier.anew(), &mut memory).await
         });
         // Even the report may panic; the failure is told all the same, in log and metrics.
-        report.await.unwrap_or_else(|_| Told { failure: Some(failure), ..Told::nothing() })
+        report.await.unwrap_or_else(|_| Told { failure: Some(failure), ..Told::default() })
     }
 
     async fn reconcile(&self, key: &Key) -> Told {
-        let Some(object) = self.objects.get(key) else {
-            lock(&self.memories).remove(key);
-            return Told::nothing();
-        };
-        if object.meta().deleting.is_some() {
-            return Told::nothing();
-        }
-        #[cfg(debug_assertions)]
-        panic_if_asked(key);
         let memory = self.memory(key);
         let mut memory = memory.lock().await;
+        let behind = self.caught_up(key, &mut memory).await.err();
+        let Some(object) = self.objects.get(key) else {
+            lock(&self.memories).remove(key);
+            return Told::gone();
+        };
+        if object.meta().deleting.is_some() {
+            return Told::gone();
+        }
+        memory.begin(&object.meta().uid);
+        #[cfg(debug_assertions)]
+        panic_if_asked(key);
         let applier = self.applier.anew();
         let mut walk = Walk::default();
         let deadline = self.options.deadline;
-        let limited = tokio::time::timeout(deadline, self.walk(&object, &applier, &mut memory, &mut walk));
-        walk.failure = match limited.await {
-            Ok(Ok(())) => None,
-            Ok(Err(failure)) => Some(failure),
-            Err(_) => {
-                let what = applier.calls.waiting_for().unwrap_or_else(|| "gathering facts".to_owned());
-                Some(Failure::deadline(&what, deadline))
+        walk.failure = match behind {
+            Some(failure) => Some(failure),
+            None => {
+                let limited =
+                    tokio::time::timeout(deadline, self.walk(&object, &applier, &mut memory, &mut walk));
+                match limited.await {
+                    Ok(outcome) => outcome.err(),
+                    Err(_) => {
+                        let what =
+                            applier.calls.waiting_for().unwrap_or_else(|| "gathering facts".to_owned());
+                        Some(Failure::deadline(&what, deadline))
+                    }
+                }
             }
         };
         self.tell(&object, walk, &applier, &mut memory).await
@@ -223,13 +235,12 @@ impl<C: Controller> Runner<C> {
         memory: &mut Memory,
         walk: &mut Walk<C>,
     ) -> Result<(), Failure> {
-        self.caught_up(object, memory).await?;
         let reader = Reader::new(self.caches.clone(), applier.calls.clone(), self.contents.clone());
         let facts = walk.facts.insert(self.controller.gather(object, &reader).await?);
         let model = walk.model.insert(self.controller.resolve(object, facts)?);
         let mut children = self.controller.render(object, model)?;
         for child in &mut children {
-            child.owned_by(C::Object::kind(), object.meta());
+            child.owned_by(C::Object::kind(), object.meta())?;
         }
         let world = Children { caches: &self.caches, kinds: &self.owns, owner: &object.meta().uid };
         let plan = walk.plan.insert(Plan::make(&object.meta().uid, &children, &world, memory));
@@ -246,9 +257,8 @@ impl<C: Controller> Runner<C> {
     }
 
     /// Nothing is decided on caches that are incomplete, or older than what we wrote ourselves.
-    async fn caught_up(&self, object: &C::Object, memory: &mut Memory) -> Result<(), Failure> {
-        let namespace = object.meta().namespace();
-        if let Err(on) = self.caches.known(&self.reads, namespace) {
+    async fn caught_up(&self, key: &Key, memory: &mut Memory) -> Result<(), Failure> {
+        if let Err(on) = self.caches.known(&self.reads, &key.namespace) {
             return Err(Failure::blocked("CacheIncomplete", on));
         }
         while let Some(written) = memory.written.last() {

@@ -24,7 +24,10 @@ const CHILD_PATIENCE: Duration = Duration::from_secs(120);
 const BLOCKED_PATIENCE: Duration = Duration::from_secs(300);
 
 /// What came of a reconcile.
+#[derive(Default)]
 pub(super) struct Told {
+    /// There is nothing left to look after.
+    pub gone: bool,
     pub failure: Option<Failure>,
     pub stalled: Option<&'static str>,
     /// When a wait becomes a stall.
@@ -32,8 +35,8 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub(super) fn nothing() -> Self {
-        Self { failure: None, stalled: None, again: None }
+    pub(super) fn gone() -> Self {
+        Self { gone: true, ..Self::default() }
     }
 }
 
@@ -92,7 +95,7 @@ impl<C: Controller> Runner<C> {
             let done = walk.applied.done.join(", ");
             info!(controller = C::NAME, object = %object.meta().key, done, "reconciled");
         }
-        Told { failure: walk.failure, stalled, again }
+        Told { gone: false, failure: walk.failure, stalled, again }
     }
 
     /// An event when an object becomes ready, or is no longer, or for another reason.
