@@ -94,6 +94,10 @@ impl Caches {
         let inner = Arc::new(Inner::<V>::new(watch));
         let registered = Registered { typed: inner.clone(), erased: inner.clone(), view: TypeId::of::<V>() };
         kinds.insert(V::kind(), registered);
+        // From now on this is waited for: a probe that comes before the watch must not find everything in order.
+        for scope in self.scopes(V::kind()) {
+            self.set_state(V::kind(), scope.as_ref(), WatchState::Starting);
+        }
         Cache { inner }
     }
 
@@ -199,6 +203,10 @@ impl Caches {
             }
         };
         tokio::time::timeout(limit, wait).await.is_ok()
+    }
+
+    fn scopes(&self, kind: Kind) -> Vec<Option<Text>> {
+        if kind.namespaced { self.shared.namespaces.scopes() } else { vec![None] }
     }
 
     fn kinds(&self) -> RwLockReadGuard<'_, BTreeMap<Kind, Registered>> {
@@ -427,12 +435,45 @@ impl<V: View> AnyCache for Inner<V> {
         stop: &CancellationToken,
         tasks: &TaskTracker,
     ) {
-        let scopes = if V::kind().namespaced { caches.shared.namespaces.scopes() } else { vec![None] };
-        for scope in scopes {
-            caches.set_state(V::kind(), scope.as_ref(), WatchState::Starting);
+        for scope in caches.scopes(V::kind()) {
             let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let driver = watch::Driver::new(Arc::clone(&self), caches.clone(), client.clone(), scope, watch);
             tasks.spawn(stop.clone().run_until_cancelled_owned(driver.run()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::{NodeView, PodView};
+
+    #[test]
+    fn nothing_is_ready_before_the_first_list() {
+        let caches = Caches::new("a,b".parse().unwrap());
+        assert_eq!(caches.ready(), Ok(()));
+        caches.watch::<PodView>(Watch::default());
+        caches.watch::<NodeView>(Watch::default());
+        let missing = caches.ready().unwrap_err();
+        for watch in ["pods in namespace a: ", "pods in namespace b: ", "nodes: "] {
+            assert!(missing.contains(watch), "{missing}");
+        }
+        assert!(caches.known(&[PodView::kind()], &Text::new("a")).is_err());
+    }
+
+    #[test]
+    fn a_forbidden_namespace_is_no_reason_not_to_be_ready_but_all_of_them_are() {
+        let forbidden = || WatchState::Forbidden("no".into());
+        let some = Caches::new("a,b".parse().unwrap());
+        some.watch::<PodView>(Watch::default());
+        some.set_state(PodView::kind(), Some(&Text::new("a")), forbidden());
+        some.set_state(PodView::kind(), Some(&Text::new("b")), WatchState::Synced { failing: None });
+        assert_eq!(some.ready(), Ok(()));
+        assert_eq!(some.known(&[PodView::kind()], &Text::new("b")), Ok(()));
+        assert_eq!(some.known(&[PodView::kind()], &Text::new("a")), Err("pods in namespace a: no".into()));
+        let all = Caches::new(Namespaces::All);
+        all.watch::<PodView>(Watch::default());
+        all.set_state(PodView::kind(), None, forbidden());
+        assert_eq!(all.ready(), Err("pods: no".into()));
     }
 }
