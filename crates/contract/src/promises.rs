@@ -348,8 +348,10 @@ pub async fn forbidden_namespace_leaves_the_others_alone(subject: &Subject) -> R
         "slipway_watch_up{{kind=\"{}\",namespace=\"{forbidden}\",state=\"forbidden\"}}",
         subject.kind.kind
     );
-    ensure!(operator.log().contains(&forbidden));
-    ensure!(operator.metric(&metric).await? == 0.0);
+    let (_, page) = operator.metrics_page().await?;
+    ensure!(page.contains(&format!("{metric} 0")), "{metric} in\n{page}");
+    let (status, text) = operator.probe("/readyz").await?;
+    ensure!(status == 200, "{text}");
     operator.check_running()
 }
 

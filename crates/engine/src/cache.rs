@@ -42,6 +42,8 @@ pub struct Watch {
     pub fields: Option<String>,
     /// Label keys by which objects are looked up.
     pub index: &'static [&'static str],
+    /// It can be done without: where it may not be read, nothing is known and nobody waits.
+    pub optional: bool,
 }
 
 /// All caches of a process; clones share them.
@@ -127,7 +129,7 @@ impl Caches {
     pub fn ready(&self) -> Result<(), String> {
         let states = self.states();
         let serious = |state: &WatchState, namespace: &Option<Text>| match state {
-            WatchState::Synced { .. } | WatchState::Absent => false,
+            WatchState::Synced { .. } | WatchState::Absent | WatchState::Withheld(_) => false,
             // One namespace without permission leaves the others alone.
             WatchState::Forbidden(_) => namespace.is_none(),
             WatchState::Starting | WatchState::Failing(_) => true,
@@ -147,7 +149,8 @@ impl Caches {
             let scopes = [None, Some(namespace.clone())];
             for scope in scopes {
                 match states.get(&(*kind, scope.clone())) {
-                    None | Some(WatchState::Synced { .. } | WatchState::Absent) => {}
+                    None | Some(WatchState::Synced { .. } | WatchState::Absent | WatchState::Withheld(_)) => {
+                    }
                     Some(state) => return Err(watch::describe(kind, scope.as_deref(), state)),
                 }
             }
@@ -348,7 +351,7 @@ impl<V: View> Inner<V> {
         }
     }
 
-    /// What two ask for differently is watched without a selector.
+    /// What two ask for differently is watched without a selector; what one needs is needed.
     fn widen(&self, other: &Watch) {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         if watch.labels != other.labels {
@@ -357,6 +360,7 @@ impl<V: View> Inner<V> {
         if watch.fields != other.fields {
             watch.fields = None;
         }
+        watch.optional &= other.optional;
         self.store.write().unwrap_or_else(PoisonError::into_inner).index_labels(other.index);
     }
 

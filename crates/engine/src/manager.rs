@@ -94,8 +94,8 @@ impl Manager {
         health: &Health,
     ) -> kube::Result<Self> {
         let caches = Caches::new(settings.namespaces);
-        // Definitions tell when a kind that is missing appears.
-        caches.watch::<CrdView>(Watch::default());
+        // Definitions tell when a kind that is missing appears; without them it is asked for now and then.
+        caches.watch::<CrdView>(Watch { optional: true, ..Watch::default() });
         registry.register_collector(CacheCollector(caches.clone()));
         let watched = caches.clone();
         health.add(Probe::Readiness, "caches", move || watched.ready());

@@ -39,7 +39,7 @@ impl Collector for CacheCollector {
                 WatchState::Synced { failing: None } => ("synced", 1),
                 WatchState::Synced { failing: Some(_) } | WatchState::Failing(_) => ("failing", 0),
                 WatchState::Absent => ("absent", 0),
-                WatchState::Forbidden(_) => ("forbidden", 0),
+                WatchState::Forbidden(_) | WatchState::Withheld(_) => ("forbidden", 0),
             };
             let labels =
                 [("kind", kind.kind), ("namespace", namespace.as_deref().unwrap_or("")), ("state", word)];

@@ -24,6 +24,8 @@ use crate::views::{Kind, View};
 const RETRY: Backoff = Backoff { first: Duration::from_millis(250), longest: Duration::from_secs(10) };
 /// For what only an administrator can mend.
 const REFUSED: Backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_secs(60) };
+/// For what can be done without.
+const WITHHELD: Backoff = Backoff { first: Duration::from_secs(60), longest: Duration::from_secs(1800) };
 /// A server that streams lists sends objects or the end of the list; one that only pretends to sends nothing.
 const SILENCE: Duration = Duration::from_secs(30);
 /// How long a watch must not complain to count as mended.
@@ -48,6 +50,8 @@ pub enum WatchState {
     Absent,
     /// We may not read this.
     Forbidden(String),
+    /// We may not read this, and can do without.
+    Withheld(String),
     /// There never was a list.
     Failing(String),
 }
@@ -65,7 +69,7 @@ pub(super) fn describe(kind: &Kind, namespace: Option<&str>, state: &WatchState)
         WatchState::Synced { failing: None } => "in step",
         WatchState::Synced { failing: Some(why) } | WatchState::Failing(why) => why,
         WatchState::Absent => "not served",
-        WatchState::Forbidden(why) => why,
+        WatchState::Forbidden(why) | WatchState::Withheld(why) => why,
     });
     text
 }
@@ -263,6 +267,7 @@ impl<V: View> Driver<V> {
         self.not_served += u32::from(fault == Fault::NotServed);
         let why = causes(error);
         let state = match fault {
+            Fault::Forbidden if self.watch.optional => WatchState::Withheld(why.clone()),
             Fault::Forbidden => WatchState::Forbidden(why.clone()),
             _ if self.synced => WatchState::Synced { failing: Some(why.clone()) },
             _ => WatchState::Failing(why.clone()),
@@ -271,7 +276,11 @@ impl<V: View> Driver<V> {
         if self.set_state(state) {
             warn!(kind = V::kind().kind, namespace = self.namespace.as_deref(), error = why, "watch");
         }
-        let backoff = if fault == Fault::Forbidden { REFUSED } else { RETRY };
+        let backoff = match fault {
+            Fault::Forbidden if self.watch.optional => WITHHELD,
+            Fault::Forbidden => REFUSED,
+            _ => RETRY,
+        };
         tokio::time::sleep(backoff.pause(self.failures, random::fraction())).await;
     }
 
