@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME [--json]`: what speed and memory are, measured.
 
+mod engine;
 mod ground;
 
 use anyhow::Result;
@@ -21,11 +22,14 @@ pub(crate) struct Args {
 enum Bench {
     /// Seconds from nothing to the API server, and to 3 nodes Ready
     Ground,
+    /// Memory, relist, reaction, idle requests and start of the engine, beside kube's own; 12 minutes
+    Engine,
 }
 
 pub(crate) fn command(args: &Args) -> Result<()> {
     let figures = match args.name {
         Bench::Ground => ground::measure()?,
+        Bench::Engine => engine::measure()?,
     };
     show(&figures, args.json);
     Ok(())

@@ -130,8 +130,8 @@ pub async fn one_bad_object_does_not_block(subject: &Subject) -> Result<()> {
         let fits = |line: &Value| line["level"] == "error" && line["object"] == object.as_str();
         operator.logged(&format!("{name} to be named"), fits).await?;
         let metric = format!(
-            "slipway_unreadable_objects{{kind=\"{}\",namespace=\"{}\",name=\"{name}\"}}",
-            subject.kind.kind, world.namespace
+            "slipway_unreadable_objects{{group=\"{}\",kind=\"{}\",namespace=\"{}\",name=\"{name}\"}}",
+            subject.kind.group, subject.kind.kind, world.namespace
         );
         ensure!(operator.metric(&metric).await? > 0.0, "{metric}");
     }
@@ -345,8 +345,8 @@ pub async fn forbidden_namespace_leaves_the_others_alone(subject: &Subject) -> R
     let told = |line: &Value| line["level"] == "warn" && line["namespace"] == forbidden.as_str();
     operator.logged("the forbidden namespace to be told", told).await?;
     let metric = format!(
-        "slipway_watch_up{{kind=\"{}\",namespace=\"{forbidden}\",state=\"forbidden\"}}",
-        subject.kind.kind
+        "slipway_watch_up{{group=\"{}\",kind=\"{}\",namespace=\"{forbidden}\",state=\"forbidden\"}}",
+        subject.kind.group, subject.kind.kind
     );
     let (_, page) = operator.metrics_page().await?;
     ensure!(page.contains(&format!("{metric} 0")), "{metric} in\n{page}");

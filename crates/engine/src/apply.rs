@@ -7,6 +7,7 @@ use futures::{FutureExt, StreamExt};
 use http::HeaderValue;
 use http::header::ACCEPT;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy, Request};
+use kube::core::Status;
 use serde::Deserialize;
 use serde_json::Value;
 use tracing::info;
@@ -70,15 +71,16 @@ impl Applier {
         let remembered = Mutex::new(memory);
         let applied = Mutex::new(Applied::default());
         let mut failures = Vec::new();
-        // What pods need comes before the pods: a pod that starts without it waits for the kubelet's next try.
-        for runs_pods in [false, true] {
-            let mut wave = Vec::new();
-            for step in &plan.steps {
-                if is_workload(step.kind) == runs_pods {
-                    wave.push(self.step(step, children, &remembered, &applied).boxed());
-                }
+        for wave in WAVES {
+            // What others depend on is not taken away while its successor could not be made.
+            if wave == Wave::Deletions && !failures.is_empty() {
+                break;
             }
-            let results: Vec<_> = futures::stream::iter(wave).buffered(TOGETHER).collect().await;
+            let mut steps = Vec::new();
+            for step in plan.steps.iter().filter(|step| Wave::of(step) == wave) {
+                steps.push(self.step(step, children, &remembered, &applied).boxed());
+            }
+            let results: Vec<_> = futures::stream::iter(steps).buffered(TOGETHER).collect().await;
             failures.extend(results.into_iter().filter_map(Result::err));
         }
         (applied.into_inner().unwrap_or_else(PoisonError::into_inner), Failure::all(failures))
@@ -141,7 +143,7 @@ impl Applier {
                 memory.written.push(Written::version(child.kind, &child.key, now.version));
                 Ok(Some(now))
             }
-            Err(kube::Error::Api(status)) if status.code == 422 && is_immutable(&status.message) => {
+            Err(kube::Error::Api(status)) if status.code == 422 && is_immutable(&status) => {
                 let Some(observed) = &step.observed else {
                     return Err(Failure::conflict(format!("{what}: {}", status.message)));
                 };
@@ -172,10 +174,9 @@ impl Applier {
                 memory.written.push(Written::version(child.kind, &child.key, metadata.version));
             }
             // It is there, made by whomever; the cache will say so, or does not watch it.
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
+            Err(kube::Error::Api(status)) if status.code == 409 => memory.created_once(child),
             Err(error) => return Err(Failure::api(&what, &error)),
         }
-        memory.created_once(child);
         Ok(())
     }
 
@@ -255,15 +256,64 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kinds that make pods, or are pods.
-fn is_workload(kind: Kind) -> bool {
-    matches!(kind.kind, "Pod" | "StatefulSet" | "Deployment" | "DaemonSet" | "Job" | "CronJob" | "ReplicaSet")
+/// What pods need comes before the pods: a pod that starts without it waits for the kubelet's next try.
+const WAVES: [Wave; 3] = [Wave::Needs, Wave::Workloads, Wave::Deletions];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wave {
+    Needs,
+    Workloads,
+    Deletions,
 }
 
-/// The server has no code for this; these are the words of its validation.
-fn is_immutable(message: &str) -> bool {
-    message.contains("field is immutable")
-        || message.contains("cannot change")
-        || message.contains("updates to statefulset spec for fields other than")
-        || message.contains("may not change once set")
+impl Wave {
+    fn of(step: &Step) -> Self {
+        match (step.action, step.kind.kind) {
+            (Action::Delete, _) => Self::Deletions,
+            (_, "Pod" | "StatefulSet" | "Deployment" | "DaemonSet" | "Job" | "CronJob" | "ReplicaSet") => {
+                Self::Workloads
+            }
+            _ => Self::Needs,
+        }
+    }
+}
+
+/// Whether nothing is wrong but that fields cannot be changed: what else is refused would be refused of a new object too.
+fn is_immutable(refusal: &Status) -> bool {
+    // The server has no code for this; these are the words of its validation.
+    let says = |message: &str| {
+        message.contains("field is immutable")
+            || message.contains("cannot change roleRef")
+            || message.contains("updates to statefulset spec for fields other than")
+            || message.contains("may not change once set")
+    };
+    let causes = refusal.details.iter().flat_map(|details| &details.causes);
+    let mut messages: Vec<&str> = causes.map(|cause| cause.message.as_str()).collect();
+    if messages.is_empty() {
+        messages.push(&refusal.message);
+    }
+    messages.into_iter().all(says)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(messages: &[&str]) -> Status {
+        let causes: Vec<_> =
+            messages.iter().map(|message| serde_json::json!({ "message": message })).collect();
+        let details = serde_json::json!({ "causes": causes });
+        let details = Some(serde_json::from_value(details).unwrap());
+        Status { message: messages.join(", "), details, ..Status::default() }
+    }
+
+    #[test]
+    fn only_what_a_new_object_would_mend_is_immutable() {
+        const SET: &str = "Forbidden: updates to statefulset spec for fields other than 'replicas', ordinals";
+        assert!(is_immutable(&refusal(&[SET])));
+        assert!(is_immutable(&refusal(&["Invalid value: \"x\": field is immutable", SET])));
+        assert!(!is_immutable(&refusal(&[SET, "Required value: name"])), "a new one would be refused too");
+        assert!(!is_immutable(&refusal(&["you cannot change this, says a webhook"])));
+        assert!(is_immutable(&Status { message: "cannot change roleRef".into(), ..Status::default() }));
+    }
 }

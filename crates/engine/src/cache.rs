@@ -11,6 +11,7 @@ mod watch;
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::error;
 
 use crate::meta::{Key, Version};
 use crate::namespaces::Namespaces;
@@ -33,6 +35,9 @@ pub use watch::WatchState;
 
 /// On objects that are created once and never again, such as generated secrets: they are not removed as unwanted.
 pub const CREATED_ONCE: &str = "slipway.hpc/created-once";
+
+/// On every child: the controller that made it. Two controllers of one object leave each other's children alone.
+pub const CONTROLLER: &str = "slipway.hpc/controller";
 
 /// How a kind is watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,7 +87,8 @@ impl Caches {
         Self { shared: Arc::new(Shared { namespaces, kinds, watches, paged: AtomicBool::new(false) }) }
     }
 
-    /// The cache of a kind; the second caller gets the one that is there, widened to what both want.
+    /// The cache of a kind, of which there is one view in a process; the second caller gets the one that is there, widened to
+    /// what both want.
     /// To be called before [`Caches::start`].
     pub fn watch<V: View>(&self, watch: Watch) -> Cache<V> {
         let mut kinds = self.shared.kinds.write().unwrap_or_else(PoisonError::into_inner);
@@ -117,7 +123,7 @@ impl Caches {
     pub async fn settled(&self, kinds: &[Kind]) {
         let mut changed = self.shared.watches.changed.subscribe();
         let unsettled = |((kind, _), state): (&(Kind, Option<Text>), &WatchState)| {
-            kinds.contains(kind) && matches!(state, WatchState::Starting | WatchState::Failing(_))
+            kinds.contains(kind) && *state == WatchState::Starting
         };
         while self.states().iter().any(unsettled) {
             // The sender lives as long as we do.
@@ -146,7 +152,9 @@ impl Caches {
     pub fn known(&self, kinds: &[Kind], namespace: &Text) -> Result<(), String> {
         let states = self.states();
         for kind in kinds {
-            let scopes = [None, Some(namespace.clone())];
+            // An object without a namespace may have children in all of them.
+            let scopes =
+                if namespace.is_empty() { self.scopes(*kind) } else { vec![None, Some(namespace.clone())] };
             for scope in scopes {
                 match states.get(&(*kind, scope.clone())) {
                     None | Some(WatchState::Synced { .. } | WatchState::Absent | WatchState::Withheld(_)) => {
@@ -375,7 +383,10 @@ impl<V: View> Inner<V> {
         let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
         for change in &changes {
             for listener in listeners.iter() {
-                listener(change);
+                // A route that panics must not end the watch that everybody else lives on.
+                if catch_unwind(AssertUnwindSafe(|| listener(change))).is_err() {
+                    error!(kind = V::kind().kind, "a route panicked: a change was not told");
+                }
             }
         }
         self.changed.send_replace(());
@@ -409,7 +420,7 @@ impl<V: View> AnyCache for Inner<V> {
     fn controlled_by(&self, uid: &Text) -> Vec<Observed> {
         let owned = self.store().with(&Facet::Owner(uid.clone()));
         let observed = owned.iter().map(|view| Observed::of(view.meta()));
-        observed.filter(|object| object.controller.as_ref() == Some(uid)).collect()
+        observed.filter(|object| object.owner.as_ref() == Some(uid)).collect()
     }
 
     fn progress(&self, namespace: &Text) -> Version {

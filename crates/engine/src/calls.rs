@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::meta::Key;
 use crate::views::Kind;
 
-/// How long one request may take, its turn included.
+/// How long one request may take, once it has its turn.
 pub const DEADLINE: Duration = Duration::from_secs(10);
 
 /// Makes requests for one reconcile, and knows which one it is waiting for.
@@ -67,12 +67,11 @@ impl Calls {
         what: impl Display,
         request: impl Future<Output = kube::Result<T>>,
     ) -> Result<kube::Result<T>, Failure> {
-        self.wait(what, DEADLINE, async {
-            // The semaphore is never closed.
-            let _turn = self.in_flight.acquire().await;
-            request.await
-        })
-        .await
+        let what = what.to_string();
+        self.set(Some(format!("a turn to {what}")));
+        // The semaphore is never closed; the deadline of the reconcile ends a wait that is too long.
+        let _turn = self.in_flight.acquire().await;
+        self.wait(what, DEADLINE, request).await
     }
 
     /// A named object, if it is there.

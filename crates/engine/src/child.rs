@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::cache::CREATED_ONCE;
+use crate::cache::{CONTROLLER, CREATED_ONCE};
 use crate::failure::Failure;
 use crate::meta::{Key, Meta};
 use crate::views::Kind;
@@ -24,10 +24,11 @@ pub enum Recreate {
 }
 
 impl Recreate {
-    /// Where nothing else is said: kinds that adopt their pods, and kinds without content of their own.
+    /// Where nothing else is said. A StatefulSet takes over pods of its names; what another kind leaves behind when its
+    /// selector has changed, nobody takes over.
     fn usual(kind: &str) -> Self {
         match kind {
-            "StatefulSet" | "DaemonSet" | "Deployment" => Self::Orphan,
+            "StatefulSet" => Self::Orphan,
             "RoleBinding" | "ClusterRoleBinding" => Self::Delete,
             _ => Self::Never,
         }
@@ -98,10 +99,11 @@ impl Child {
     }
 
     /// The child is managed by this object and goes with it. Kubernetes deletes what names an owner in another namespace.
-    pub(crate) fn owned_by(&mut self, kind: Kind, owner: &Meta) -> Result<(), Failure> {
+    pub(crate) fn owned_by(&mut self, controller: &str, kind: Kind, owner: &Meta) -> Result<(), Failure> {
         if kind.namespaced && self.key.namespace != *owner.namespace() {
             return Err(Failure::bug(format!("{self} is not in the namespace of its owner, {}", owner.key)));
         }
+        self.object["metadata"]["annotations"][CONTROLLER] = controller.into();
         self.object["metadata"]["ownerReferences"] = json!([{
             "apiVersion": kind.api_version(), "kind": kind.kind, "name": owner.name(), "uid": owner.uid,
             "controller": true, "blockOwnerDeletion": true,

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::events::shortened;
 use crate::failure::{Disposition, Failure};
 pub use crate::views::Truth;
 
@@ -14,6 +15,9 @@ pub const READY: &str = "Ready";
 pub const PROGRESSING: &str = "Progressing";
 pub const DEGRADED: &str = "Degraded";
 pub const STALLED: &str = "Stalled";
+
+/// Refusals of the API server can hold whole objects; nobody reads those here.
+const LONGEST_MESSAGE: usize = 2048;
 
 /// Something that is waited for, and how long that is no cause for concern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +55,7 @@ impl<'a> Conditions<'a> {
             type_: kind.to_owned(),
             status: truth.as_str().to_owned(),
             reason: reason.to_owned(),
-            message: message.to_owned(),
+            message: shortened(message, LONGEST_MESSAGE),
             observed_generation: Some(self.generation),
             last_transition_time: since,
         });
@@ -103,6 +107,11 @@ pub struct Waiting {
 }
 
 impl Waiting {
+    /// When a wait began that an old condition tells of.
+    pub(crate) fn begun(condition: &Condition) -> Option<Timestamp> {
+        condition.message.rsplit_once(" since ")?.1.parse().ok()
+    }
+
     fn message(&self) -> String {
         format!("waiting for {} since {:.0}", self.on, self.since)
     }

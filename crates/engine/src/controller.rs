@@ -47,6 +47,9 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// Field manager, name in metrics, logs and events.
     const NAME: &'static str;
 
+    /// Whether this controller writes the status. Of several controllers of a kind one does.
+    const TELLS: bool = true;
+
     /// Everything that this reconcile needs to know, from the caches; named objects through the reader.
     fn gather(
         &self,
@@ -142,7 +145,10 @@ impl<'a> Wiring<'a> {
         self.access.extend(Access::sub(V::kind(), "status", &["patch"]));
         self.access.extend(Access::sub(V::kind(), "finalizers", &["update"]));
         self.watches(Watch::default(), When::Now, |change: &Change<V>| {
-            change.latest().map(|object| object.meta().key.clone()).into_iter().collect()
+            // A change of nothing but the status is our own: to look again would overtake the pause after a failure.
+            let own =
+                matches!((&change.old, &change.new), (Some(old), Some(new)) if old.meta() == new.meta());
+            change.latest().filter(|_| !own).map(|object| object.meta().key.clone()).into_iter().collect()
         })
     }
 

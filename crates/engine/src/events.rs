@@ -58,7 +58,7 @@ impl Events {
         let event = Event {
             type_,
             reason: reason.to_owned(),
-            note: Some(shortened(note)),
+            note: Some(shortened(note, LONGEST_NOTE)),
             action: "Reconcile".to_owned(),
             secondary: None,
         };
@@ -70,15 +70,16 @@ impl Events {
     }
 }
 
-fn shortened(note: &str) -> String {
-    if note.len() <= LONGEST_NOTE {
-        return note.to_owned();
+/// At most so many bytes of a text for people.
+pub(crate) fn shortened(text: &str, longest: usize) -> String {
+    if text.len() <= longest {
+        return text.to_owned();
     }
-    let mut end = LONGEST_NOTE - '…'.len_utf8();
-    while !note.is_char_boundary(end) {
+    let mut end = longest.saturating_sub('…'.len_utf8());
+    while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}…", &note[..end])
+    format!("{}…", &text[..end])
 }
 
 #[cfg(test)]
@@ -87,9 +88,9 @@ mod tests {
 
     #[test]
     fn a_long_note_is_cut_between_characters() {
-        assert_eq!(shortened("short"), "short");
+        assert_eq!(shortened("short", LONGEST_NOTE), "short");
         for long in ["ä".repeat(2000), "x".repeat(1025), "漢".repeat(400)] {
-            let cut = shortened(&long);
+            let cut = shortened(&long, LONGEST_NOTE);
             assert!(cut.len() <= LONGEST_NOTE, "{}", cut.len());
         }
     }

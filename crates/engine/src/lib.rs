@@ -31,6 +31,8 @@ pub mod queue;
 mod random;
 pub mod reader;
 mod runner;
+pub mod second;
+pub mod shared;
 pub mod text;
 pub mod views;
 
@@ -46,5 +48,7 @@ pub use metrics_guard::MetricsGuard;
 pub use namespaces::Namespaces;
 pub use queue::When;
 pub use reader::Reader;
+pub use second::Second;
+pub use shared::Shared;
 pub use text::Text;
 pub use views::{Facet, Kind, View};

@@ -231,6 +231,10 @@ async fn patient(caches: Caches, limit: Duration) {
 fn plain_client(config: &kube::Config) -> kube::Result<Client> {
     let mut config = config.clone();
     config.default_retry = false;
+    // A server that takes the connection and never answers would else be waited for without an end. Watches of kube end
+    // by themselves after 290 s.
+    config.connect_timeout = Some(Duration::from_secs(5));
+    config.read_timeout = Some(Duration::from_secs(330));
     Client::try_from(config)
 }
 

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use crate::cache::{Observed, Written};
 use crate::child::Child;
 use crate::meta::Key;
+use crate::plan::World;
 use crate::text::Text;
 use crate::views::Kind;
 
@@ -68,11 +69,13 @@ impl Memory {
         self.remember(child, Remembered::Exists);
     }
 
-    /// Forgets children that nobody wants any more.
-    pub(crate) fn keep_only(&mut self, children: &[Child]) {
+    /// Forgets children that nobody wants any more, and that something is there which the cache shows by now.
+    pub(crate) fn keep_only(&mut self, children: &[Child], world: &impl World) {
         let wanted =
             |kind: Kind, key: &Key| children.iter().any(|child| child.kind == kind && child.key == *key);
-        self.children.retain(|(kind, key), _| wanted(*kind, key));
+        self.children.retain(|(kind, key), what| {
+            wanted(*kind, key) && (*what != Remembered::Exists || world.observed(*kind, key).is_none())
+        });
     }
 
     fn of(&self, child: &Child) -> Option<&Remembered> {

@@ -2,14 +2,27 @@
 
 use std::fmt;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, de};
 
 use crate::lean::lean;
+use crate::second::Second;
+use crate::shared::Shared;
 use crate::text::Text;
 
 /// Written by `kubectl apply` for itself: a copy of the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Annotations that network, storage and machine programs write for themselves: addresses and identities, different for
+/// each object. No decision reads them, and kept they would be a fifth of a node.
+const OTHERS_OWN: [&str; 7] = [
+    "cluster.x-k8s.io/",
+    "cni.projectcalico.org/",
+    "csi.volume.kubernetes.io/",
+    "k8s.ovn.org/",
+    "k8s.v1.cni.cncf.io/",
+    "network.cilium.io/",
+    "projectcalico.org/",
+];
 
 /// Annotations with a longer value are not kept. Other programs store whole documents there; decisions need words.
 pub const LONGEST_ANNOTATION: usize = 1024;
@@ -78,13 +91,13 @@ pub struct Meta {
     /// Counts changes of the specification; 0 for kinds that do not count.
     pub generation: i64,
     pub labels: Pairs,
-    /// Without those longer than [`LONGEST_ANNOTATION`].
+    /// Without those longer than [`LONGEST_ANNOTATION`], and without what other programs keep there for themselves.
     pub annotations: Pairs,
     pub owners: Box<[Owner]>,
     pub finalizers: Box<[Text]>,
-    pub created: Option<Timestamp>,
+    pub created: Option<Second>,
     /// Set once somebody has asked for its deletion.
-    pub deleting: Option<Timestamp>,
+    pub deleting: Option<Second>,
 }
 
 impl Meta {
@@ -154,29 +167,32 @@ lean! {
     }
 }
 
-/// A small map of texts, sorted by key.
+/// A small map of texts, sorted by key. Objects of one kind mostly have the same keys, so those are shared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Pairs(Box<[(Text, Text)]>);
+pub struct Pairs {
+    keys: Shared<Box<[Text]>>,
+    values: Box<[Text]>,
+}
 
 impl Pairs {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Text> {
-        let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
-        Some(&self.0[at].1)
+        let at = self.keys.binary_search_by(|known| known.as_str().cmp(key)).ok()?;
+        self.values.get(at)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Text, &Text)> {
-        self.0.iter().map(|(key, value)| (key, value))
+        self.keys.iter().zip(&self.values)
     }
 
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.values.len()
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.values.is_empty()
     }
 }
 
@@ -189,17 +205,19 @@ impl<'a> FromIterator<(&'a str, &'a str)> for Pairs {
 fn sorted(mut pairs: Vec<(Text, Text)>) -> Pairs {
     pairs.sort_unstable();
     pairs.dedup_by(|later, earlier| later.0 == earlier.0);
-    Pairs(pairs.into_boxed_slice())
+    let (keys, values): (Vec<Text>, Vec<Text>) = pairs.into_iter().unzip();
+    Pairs { keys: Shared::new(keys.into()), values: values.into() }
 }
 
 impl<'de> Deserialize<'de> for Pairs {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PairsVisitor { longest: usize::MAX })
+        deserializer.deserialize_any(PairsVisitor { longest: usize::MAX, drop: |_| false })
     }
 }
 
 struct PairsVisitor {
     longest: usize,
+    drop: fn(&str) -> bool,
 }
 
 impl<'de> de::Visitor<'de> for PairsVisitor {
@@ -216,10 +234,12 @@ impl<'de> de::Visitor<'de> for PairsVisitor {
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
         let mut pairs = Vec::with_capacity(map.size_hint().unwrap_or_default());
         while let Some(key) = map.next_key::<Text>()? {
-            match map.next_value_seed(UpTo { longest: self.longest })? {
-                Some(value) if key != LAST_APPLIED => pairs.push((key, value)),
-                _ => {}
+            if (self.drop)(&key) {
+                map.next_value::<de::IgnoredAny>()?;
+                continue;
             }
+            let value = map.next_value_seed(UpTo { longest: self.longest })?;
+            pairs.extend(value.map(|value| (key, value)));
         }
         Ok(sorted(pairs))
     }
@@ -263,13 +283,17 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Pairs without those that are too long to be kept.
+fn is_dropped(annotation: &str) -> bool {
+    annotation == LAST_APPLIED || OTHERS_OWN.iter().any(|prefix| annotation.starts_with(prefix))
+}
+
+/// Pairs without those that are not kept.
 #[derive(Debug, PartialEq, Default)]
 struct Annotations(Pairs);
 
 impl<'de> Deserialize<'de> for Annotations {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(PairsVisitor { longest: LONGEST_ANNOTATION }).map(Self)
+        deserializer.deserialize_any(PairsVisitor { longest: LONGEST_ANNOTATION, drop: is_dropped }).map(Self)
     }
 }
 
@@ -285,8 +309,8 @@ lean! {
         annotations: Annotations,
         owner_references: Box<[Owner]>,
         finalizers: Box<[Text]>,
-        creation_timestamp: Option<Timestamp>,
-        deletion_timestamp: Option<Timestamp>,
+        creation_timestamp: Option<Second>,
+        deletion_timestamp: Option<Second>,
     }
 }
 
@@ -363,7 +387,7 @@ mod tests {
     fn long_annotations_and_copies_of_the_object_are_dropped() {
         let (fits, too_long) = ("x".repeat(LONGEST_ANNOTATION), "x".repeat(LONGEST_ANNOTATION + 1));
         let kept = meta(&json!({
-            "annotations": { "fits": fits, "long": too_long, LAST_APPLIED: "{}" }, "labels": { "long": too_long },
+            "annotations": { "fits": fits, "long": too_long, LAST_APPLIED: "{}", "network.cilium.io/ipv4-pod-cidr": "10.0.0.0/24" }, "labels": { "long": too_long },
         }));
         assert_eq!(kept.annotations, [("fits", fits.as_str())].into_iter().collect());
         assert!(kept.label("long").is_some(), "only annotations are cut");

@@ -59,7 +59,13 @@ pub trait World {
 impl Plan {
     /// The way from what is to what is wanted.
     #[must_use]
-    pub fn make(owner: &Text, children: &[Child], world: &impl World, memory: &Memory) -> Self {
+    pub fn make(
+        controller: &str,
+        owner: &Text,
+        children: &[Child],
+        world: &impl World,
+        memory: &Memory,
+    ) -> Self {
         let mut plan = Self::default();
         let mut wanted = HashSet::new();
         for (index, child) in children.iter().enumerate() {
@@ -78,7 +84,8 @@ impl Plan {
             }
         }
         for (kind, observed) in world.owned() {
-            let kept = observed.deleting || observed.created_once;
+            let others = observed.controller.as_ref().is_none_or(|other| *other != *controller);
+            let kept = others || observed.deleting || observed.created_once;
             if !kept && !wanted.contains(&(kind, observed.key.clone())) {
                 let (key, why) = (observed.key.clone(), "no longer wanted");
                 let (child, observed) = (None, Some(observed));
@@ -112,10 +119,11 @@ fn decide(
     if observed.deleting {
         return Some((Action::Wait, "the old one to be gone"));
     }
-    if observed.controller.as_ref().is_some_and(|other| other != owner) {
-        return Some((Action::Wait, "another owner to let go of it"));
-    }
     let Mode::Apply(recreate) = child.mode else { return None };
+    // With force, apply would take anything over, and it would go with our owner one day.
+    if observed.owner.as_ref() != Some(owner) {
+        return Some((Action::Wait, "somebody else's object of this name to be renamed or deleted"));
+    }
     if memory.is_current(child, observed) {
         return None;
     }

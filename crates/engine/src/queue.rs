@@ -90,8 +90,8 @@ pub struct Taken {
 enum State {
     /// In a lane, due since.
     Ready { lane: Lane, since: Instant },
-    /// Not before; `first` is when the burst began.
-    Waiting { lane: Lane, at: Instant, first: Instant },
+    /// Not before; `first` is when the burst began, if this is one and no pause.
+    Waiting { lane: Lane, at: Instant, first: Option<Instant> },
     /// Given out; `again` if something changed meanwhile.
     Running { since: Instant, again: Option<(Lane, When)> },
     /// Not wanted now; kept only to remember failures.
@@ -137,10 +137,12 @@ impl Schedule {
             (State::Ready { lane: at, since }, _) if at <= lane => State::Ready { lane: at, since },
             (State::Ready { since, .. }, _) => State::Ready { lane, since },
             (State::Idle, When::Now) => State::Ready { lane, since: now },
-            (State::Idle, When::Settled) => State::Waiting { lane, at: settled(now), first: now },
+            (State::Idle, When::Settled) => State::Waiting { lane, at: settled(now), first: Some(now) },
             (State::Waiting { lane: at, .. }, When::Now) => State::Ready { lane: lane.min(at), since: now },
-            (State::Waiting { lane: other, first, .. }, When::Settled) => {
-                State::Waiting { lane: lane.min(other), at: settled(first).max(now), first }
+            (State::Waiting { lane: other, at, first }, When::Settled) => {
+                let begin = first.unwrap_or(now);
+                let at = if first.is_some() { settled(begin).max(now) } else { settled(begin).min(at) };
+                State::Waiting { lane: lane.min(other), at, first: Some(begin) }
             }
         };
         self.set(key, state);
@@ -183,7 +185,7 @@ impl Schedule {
             Next::Retry(_) => entry.failures.saturating_add(1),
         };
         let failures = entry.failures;
-        let later = |pause: Duration| State::Waiting { lane: Lane::Resync, at: now + pause, first: now };
+        let later = |pause: Duration| State::Waiting { lane: Lane::Resync, at: now + pause, first: None };
         let state = match next {
             Next::Rest => State::Idle,
             Next::After(pause) => later(pause),

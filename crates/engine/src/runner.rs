@@ -99,6 +99,8 @@ impl<C: Controller> Run for Runner<C> {
                 }
             }
             while tasks.join_next().await.is_some() {}
+            // Whoever leads next tells of it.
+            lock(&self.stalled).clear();
         })
     }
 }
@@ -240,11 +242,11 @@ impl<C: Controller> Runner<C> {
         let model = walk.model.insert(self.controller.resolve(object, facts)?);
         let mut children = self.controller.render(object, model)?;
         for child in &mut children {
-            child.owned_by(C::Object::kind(), object.meta())?;
+            child.owned_by(C::NAME, C::Object::kind(), object.meta())?;
         }
         let world = Children { caches: &self.caches, kinds: &self.owns, owner: &object.meta().uid };
-        let plan = walk.plan.insert(Plan::make(&object.meta().uid, &children, &world, memory));
-        memory.keep_only(&children);
+        memory.keep_only(&children, &world);
+        let plan = walk.plan.insert(Plan::make(C::NAME, &object.meta().uid, &children, &world, memory));
         if !plan.is_empty() {
             debug!(controller = C::NAME, object = %object.meta().key, %plan, "plan");
         }
@@ -262,7 +264,7 @@ impl<C: Controller> Runner<C> {
             return Err(Failure::blocked("CacheIncomplete", on));
         }
         while let Some(written) = memory.written.last() {
-            if !self.caches.seen(written, CATCH_UP).await && written.at.elapsed() < FORGET {
+            if written.at.elapsed() < FORGET && !self.caches.seen(written, CATCH_UP).await {
                 let on = format!("the watch to deliver our write of {} {}", written.kind.kind, written.key);
                 return Err(Failure { stalled: true, ..Failure::blocked("CacheBehind", on) });
             }

@@ -18,7 +18,7 @@ impl Collector for CacheCollector {
         let mut objects =
             encoder.encode_descriptor("slipway_cache_objects", help, None, MetricType::Gauge)?;
         for (kind, registered) in kinds.iter() {
-            let labels = [("kind", kind.kind)];
+            let labels = [("group", kind.group), ("kind", kind.kind)];
             ConstGauge::new(registered.erased.len() as u64).encode(objects.encode_family(&labels)?)?;
         }
         let help = "Objects that cannot be read and are skipped; always 1.";
@@ -26,8 +26,12 @@ impl Collector for CacheCollector {
             encoder.encode_descriptor("slipway_unreadable_objects", help, None, MetricType::Gauge)?;
         for (kind, registered) in kinds.iter() {
             for key in registered.erased.unreadable() {
-                let labels =
-                    [("kind", kind.kind), ("namespace", key.namespace.as_str()), ("name", key.name.as_str())];
+                let labels = [
+                    ("group", kind.group),
+                    ("kind", kind.kind),
+                    ("namespace", key.namespace.as_str()),
+                    ("name", key.name.as_str()),
+                ];
                 ConstGauge::new(1_u64).encode(skipped.encode_family(&labels)?)?;
             }
         }
@@ -41,8 +45,12 @@ impl Collector for CacheCollector {
                 WatchState::Absent => ("absent", 0),
                 WatchState::Forbidden(_) | WatchState::Withheld(_) => ("forbidden", 0),
             };
-            let labels =
-                [("kind", kind.kind), ("namespace", namespace.as_deref().unwrap_or("")), ("state", word)];
+            let labels = [
+                ("group", kind.group),
+                ("kind", kind.kind),
+                ("namespace", namespace.as_deref().unwrap_or("")),
+                ("state", word),
+            ];
             ConstGauge::new(works).encode(up.encode_family(&labels)?)?;
         }
         Ok(())

@@ -8,7 +8,7 @@ use crate::meta::{Key, Meta, Version};
 use crate::text::Text;
 use crate::views::Kind;
 
-use super::CREATED_ONCE;
+use super::{CONTROLLER, CREATED_ONCE};
 
 /// What apply has to know of an object, whatever its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,9 @@ pub struct Observed {
     pub fingerprint: u64,
     pub deleting: bool,
     pub created_once: bool,
-    /// Another object manages it.
+    /// The uid of the object that manages it.
+    pub owner: Option<Text>,
+    /// The controller of ours that made it.
     pub controller: Option<Text>,
 }
 
@@ -50,7 +52,8 @@ impl Observed {
             fingerprint: hasher.finish(),
             deleting: meta.deleting.is_some(),
             created_once: meta.annotation(CREATED_ONCE).is_some(),
-            controller: meta.controller().map(|owner| owner.uid.clone()),
+            owner: meta.controller().map(|owner| owner.uid.clone()),
+            controller: meta.annotation(CONTROLLER).cloned(),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::decoded::Decoded;
 use super::store::Epoch;
 use super::{Caches, Inner, Watch};
 use crate::failure::causes;
+use crate::meta::Version;
 use crate::queue::Backoff;
 use crate::random;
 use crate::text::Text;
@@ -29,7 +30,7 @@ const WITHHELD: Backoff = Backoff { first: Duration::from_secs(60), longest: Dur
 /// A server that streams lists sends objects or the end of the list; one that only pretends to sends nothing.
 const SILENCE: Duration = Duration::from_secs(30);
 /// How long a watch must not complain to count as mended.
-const RECOVERED: Duration = Duration::from_secs(3);
+const RECOVERED: Duration = Duration::from_secs(6);
 /// How often a kind is asked for that is not served, where definitions cannot be watched.
 const UNKNOWN: Duration = Duration::from_secs(60);
 /// Longer than any process runs; `Duration::MAX` is more than the timer can hold.
@@ -86,7 +87,7 @@ enum Fault {
     Other,
 }
 
-fn fault(error: &watcher::Error, streaming: bool) -> Fault {
+fn fault(error: &watcher::Error, streaming: bool, custom: bool) -> Fault {
     use watcher::Error::{InitialListFailed, NoResourceVersion, WatchError, WatchFailed, WatchStartFailed};
     let code = match error {
         InitialListFailed(kube::Error::Api(status))
@@ -97,11 +98,17 @@ fn fault(error: &watcher::Error, streaming: bool) -> Fault {
     };
     match code {
         400 | 405 | 422 | 501 if streaming => Fault::NoStreaming,
-        404 => Fault::NotServed,
+        // What Kubernetes brings is always served; who says otherwise is a proxy with a fault.
+        404 if custom => Fault::NotServed,
         401 | 403 => Fault::Forbidden,
         410 => Fault::Expired,
         _ => Fault::Other,
     }
+}
+
+/// Whether a kind is there only if somebody has defined it.
+fn is_custom(kind: Kind) -> bool {
+    kind.group.contains('.') && !kind.group.ends_with(".k8s.io")
 }
 
 pub(super) struct Driver<V> {
@@ -116,12 +123,16 @@ pub(super) struct Driver<V> {
     failing: bool,
     failures: u32,
     not_served: u32,
+    /// The server was silent when it was asked for a stream.
+    paged: bool,
+    /// How new the newest object of the list is that is under way.
+    listed: Version,
 }
 
 /// Why a stream was given up.
 enum End {
-    /// Open another, without streaming lists.
-    Paged,
+    /// Begin anew, with a list.
+    Again,
     /// The kind is not served: wait for its definition.
     Absent,
 }
@@ -135,18 +146,16 @@ impl<V: View> Driver<V> {
         watch: Watch,
     ) -> Self {
         let (synced, failing, failures, not_served) = (false, false, 0, 0);
-        Self { inner, caches, client, namespace, watch, synced, failing, failures, not_served }
+        let (paged, listed) = (false, Version::default());
+        Self { inner, caches, client, namespace, watch, synced, failing, failures, not_served, paged, listed }
     }
 
     pub(super) async fn run(mut self) {
         loop {
-            let streaming = !self.caches.shared.paged.load(Ordering::Relaxed);
+            let streaming = !self.paged && !self.caches.shared.paged.load(Ordering::Relaxed);
             let stream = watcher(self.api(), self.config(streaming));
             match self.follow(Box::pin(stream), streaming).await {
-                End::Paged => {
-                    info!(kind = V::kind().kind, "the API server does not stream lists: paging instead");
-                    self.caches.shared.paged.store(true, Ordering::Relaxed);
-                }
+                End::Again => {}
                 End::Absent => self.wait_for_definition().await,
             }
         }
@@ -188,29 +197,54 @@ impl<V: View> Driver<V> {
                     self.take(event, &mut epoch);
                     self.works(!listing);
                 }
-                Ok(Some(Err(error))) => match fault(&error, streaming && listing) {
-                    Fault::NoStreaming => return End::Paged,
-                    Fault::NotServed if self.not_served + 1 >= ABSENT_AFTER => return End::Absent,
+                Ok(Some(Err(error))) => match fault(&error, streaming && listing, is_custom(V::kind())) {
+                    Fault::NoStreaming => {
+                        info!(kind = V::kind().kind, "the API server does not stream lists: paging instead");
+                        self.caches.shared.paged.store(true, Ordering::Relaxed);
+                        return End::Again;
+                    }
+                    Fault::NotServed if self.is_absent() => return End::Absent,
+                    Fault::Expired => {
+                        self.pause(RETRY).await;
+                        // The watcher lists again by itself only if the watch had begun.
+                        if matches!(error, watcher::Error::WatchStartFailed(_)) {
+                            return End::Again;
+                        }
+                    }
                     fault => self.failed(&error, fault).await,
                 },
                 // After a fault: no news is good news, since a watch that cannot be opened says so at once.
                 Err(_) if self.failing => self.works(!listing),
-                // kube's watcher does not end; a server that says nothing does not stream lists.
-                Ok(None) | Err(_) => return End::Paged,
+                // kube's watcher does not end; a server that says nothing may not stream lists.
+                Ok(None) | Err(_) => {
+                    self.paged = true;
+                    return End::Again;
+                }
             }
         }
     }
 
     fn take(&mut self, event: Event<Decoded<V>>, epoch: &mut Epoch) {
         match event {
-            Event::Init => *epoch = self.begin(),
-            Event::InitApply(object) => self.apply(object, *epoch, true),
+            Event::Init => {
+                *epoch = self.begin();
+                self.listed = Version::default();
+            }
+            // A list comes in the order of names: that it has brought something new says nothing of the rest.
+            Event::InitApply(object) => {
+                self.listed = self.listed.max(object.version);
+                self.apply(object, *epoch, true);
+            }
             Event::Apply(object) => self.apply(object, *epoch, false),
             Event::Delete(Decoded { key, version, .. }) => self.inner.update(|store, changes| {
                 store.advance(self.namespace.as_ref(), version);
                 store.remove(&key, &mut |change| changes.push(change));
             }),
-            Event::InitDone => self.sweep(*epoch),
+            Event::InitDone => {
+                self.sweep(*epoch);
+                let listed = self.listed;
+                self.inner.update(|store, _| store.advance(self.namespace.as_ref(), listed));
+            }
         }
     }
 
@@ -218,7 +252,9 @@ impl<V: View> Driver<V> {
         let Decoded { key, version, view, .. } = object;
         match view {
             Ok(view) => self.inner.update(|store, changes| {
-                store.advance(self.namespace.as_ref(), version);
+                if !replay {
+                    store.advance(self.namespace.as_ref(), version);
+                }
                 store.apply(view, epoch, replay, &mut |change| changes.push(change));
             }),
             Err(why) => {
@@ -247,9 +283,10 @@ impl<V: View> Driver<V> {
             let first = !self.synced;
             self.synced = true;
             self.set_state(WatchState::Synced { failing: None });
+            // Whoever waited for it, for whatever reason, looks again.
+            self.tell_availability();
             if first {
                 debug!(kind = V::kind().kind, namespace = self.namespace.as_deref(), "in step");
-                self.tell_availability();
             } else {
                 info!(kind = V::kind().kind, namespace = self.namespace.as_deref(), "the watch works again");
             }
@@ -259,11 +296,7 @@ impl<V: View> Driver<V> {
 
     /// Says what is wrong, once, and waits before the next attempt.
     async fn failed(&mut self, error: &watcher::Error, fault: Fault) {
-        if fault == Fault::Expired {
-            return;
-        }
         self.failing = true;
-        self.failures += 1;
         self.not_served += u32::from(fault == Fault::NotServed);
         let why = causes(error);
         let state = match fault {
@@ -281,7 +314,17 @@ impl<V: View> Driver<V> {
             Fault::Forbidden => REFUSED,
             _ => RETRY,
         };
+        self.pause(backoff).await;
+    }
+
+    async fn pause(&mut self, backoff: Backoff) {
+        self.failures += 1;
         tokio::time::sleep(backoff.pause(self.failures, random::fraction())).await;
+    }
+
+    /// Whether the kind is gone, and not only a server that is starting.
+    fn is_absent(&self) -> bool {
+        self.caches.defined(V::kind()) != Some(true) && self.not_served + 1 >= ABSENT_AFTER
     }
 
     /// The kind is not served: forget its objects, then sleep until its definition appears. Where definitions
@@ -309,8 +352,7 @@ impl<V: View> Driver<V> {
             }
         }
         // It is served a moment after it is defined.
-        self.failures += 1;
-        tokio::time::sleep(RETRY.pause(self.failures, random::fraction())).await;
+        self.pause(RETRY).await;
     }
 
     fn set_state(&self, state: WatchState) -> bool {
@@ -329,6 +371,7 @@ mod tests {
     use kube::core::Status;
 
     use super::*;
+    use crate::views::PodView;
 
     fn refused(code: u16) -> watcher::Error {
         let status = Status { code, ..Status::default() };
@@ -347,7 +390,8 @@ mod tests {
             (410, false, Fault::Expired),
             (503, true, Fault::Other),
         ] {
-            assert_eq!(fault(&refused(code), streaming), expected, "{code}");
+            assert_eq!(fault(&refused(code), streaming, true), expected, "{code}");
         }
+        assert_eq!(fault(&refused(404), true, is_custom(PodView::kind())), Fault::Other);
     }
 }

@@ -39,13 +39,14 @@ fn there(name: &str) -> Meta {
         uid: Text::new(&format!("uid-of-{name}")),
         version: Version(7),
         owners: Box::new([owner]),
+        annotations: Pairs::from_iter([(crate::cache::CONTROLLER, "me")]),
         ..Meta::default()
     }
 }
 
 fn plan<'a>(children: impl IntoIterator<Item = &'a Child>, world: &Known, memory: &Memory) -> String {
     let children: Vec<Child> = children.into_iter().cloned().collect();
-    Plan::make(&Text::new(OWNER), &children, world, memory).to_string()
+    Plan::make("me", &Text::new(OWNER), &children, world, memory).to_string()
 }
 
 #[test]
@@ -118,21 +119,29 @@ fn what_cannot_be_changed_in_place_is_made_again_only_where_that_is_safe() {
 
 #[test]
 fn an_object_that_goes_or_belongs_to_another_is_waited_for() {
-    let deleting = Meta { deleting: Some(jiff::Timestamp::UNIX_EPOCH), ..there("gone") };
+    let deleting = Meta { deleting: Some(jiff::Timestamp::UNIX_EPOCH.into()), ..there("gone") };
     let other = Owner { uid: Text::new("another"), controller: true, ..Owner::default() };
     let foreign = Meta { owners: Box::new([other]), ..there("foreign") };
-    let world = Known(vec![(ConfigMapView::kind(), deleting), (ConfigMapView::kind(), foreign)]);
+    let nobodys = Meta { owners: Box::default(), ..there("nobodys") };
+    let world = Known([deleting, foreign, nobodys].map(|meta| (ConfigMapView::kind(), meta)).to_vec());
     assert_eq!(
-        plan(&[map("gone", "x"), map("foreign", "x")], &world, &Memory::default()),
+        plan(&[map("gone", "x"), map("foreign", "x"), map("nobodys", "x")], &world, &Memory::default()),
         ". wait with ConfigMap a/gone: the old one to be gone\n\
-         . wait with ConfigMap a/foreign: another owner to let go of it\n\
-         2 to do, 0 as wanted"
+         . wait with ConfigMap a/foreign: somebody else's object of this name to be renamed or deleted\n\
+         . wait with ConfigMap a/nobodys: somebody else's object of this name to be renamed or deleted\n\
+         3 to do, 0 as wanted"
     );
 }
 
 #[test]
 fn what_was_created_once_is_never_touched_nor_removed() {
-    let once = Meta { annotations: Pairs::from_iter([(crate::cache::CREATED_ONCE, "true")]), ..there("key") };
+    let once = Meta {
+        annotations: Pairs::from_iter([
+            (crate::cache::CREATED_ONCE, "true"),
+            (crate::cache::CONTROLLER, "me"),
+        ]),
+        ..there("key")
+    };
     let world = Known(vec![(ConfigMapView::kind(), once)]);
     let child = map("key", "x").create_once(Default::default);
     assert_eq!(plan([&child], &world, &Memory::default()), "0 to do, 1 as wanted");
@@ -145,7 +154,7 @@ fn what_was_created_once_is_never_touched_nor_removed() {
 
 #[test]
 fn a_plan_is_json_for_programs() {
-    let plan = Plan::make(&Text::new(OWNER), &[set("s", "x")], &Known::default(), &Memory::default());
+    let plan = Plan::make("me", &Text::new(OWNER), &[set("s", "x")], &Known::default(), &Memory::default());
     assert_eq!(
         serde_json::to_value(&plan).unwrap(),
         json!({ "unchanged": 0, "steps": [{
@@ -162,4 +171,26 @@ fn the_order_of_fields_is_no_difference() {
     assert_eq!(one.intent(), other.intent());
     let different = Child::of(ConfigMapView::kind(), json!({ "a": { "x": 1, "y": [2, 1] }, "b": null }));
     assert_ne!(one.intent(), different.intent());
+}
+
+#[test]
+fn children_of_another_controller_are_left_alone() {
+    let other =
+        Meta { annotations: Pairs::from_iter([(crate::cache::CONTROLLER, "other")]), ..there("theirs") };
+    let unmarked = Meta { annotations: Pairs::default(), ..there("older") };
+    let world = Known([other, unmarked, there("mine")].map(|meta| (ConfigMapView::kind(), meta)).to_vec());
+    assert_eq!(
+        plan([], &world, &Memory::default()),
+        "- delete ConfigMap a/mine: no longer wanted\n1 to do, 0 as wanted"
+    );
+}
+
+/// A generated secret that somebody deletes is made again by the process that made it.
+#[test]
+fn what_exists_is_remembered_only_until_the_cache_shows_it() {
+    let (child, mut memory) = (map("key", "x").create_once(Default::default), Memory::default());
+    memory.created_once(&child);
+    let seen = Known(vec![(ConfigMapView::kind(), there("key"))]);
+    memory.keep_only(std::slice::from_ref(&child), &seen);
+    assert!(plan([&child], &Known::default(), &memory).starts_with("+ create once"));
 }

@@ -154,7 +154,8 @@ fn a_burst_is_one_look_and_has_an_end() {
         }
         if schedule.take(now).is_some() {
             looks.push(now - begin);
-            schedule.done(&key(1), Next::Rest, 0.5, now);
+            // At rest, but for another look in an hour.
+            schedule.done(&key(1), Next::After(Duration::from_secs(3600)), 0.5, now);
         }
     }
     // At the limit after each first change, and when the changes end.

@@ -15,11 +15,14 @@ use crate::conditions::{Condition, Conditions, DEGRADED, PROGRESSING, READY, STA
 use crate::controller::{Controller, Primary, Report};
 use crate::failure::{Disposition, Failure};
 use crate::memory::Memory;
+use crate::queue::Next;
 use crate::views::View;
 
 /// Children that are in the way get this long before somebody should look.
 const CHILD_PATIENCE: Duration = Duration::from_secs(120);
 
+/// How often it is looked whether they still are.
+const IN_THE_WAY: Duration = Duration::from_secs(60);
 /// So long something else may be missing.
 const BLOCKED_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -60,7 +63,11 @@ impl<C: Controller> Runner<C> {
         }
         let old_status = object.status();
         let old = old_conditions(&old_status);
-        let (waiting, again) = wait_since(&waits, &old, memory, now);
+        let (waiting, mut again) = wait_since(&waits, walk.failure.is_some(), &old, memory, now);
+        if !walk.applied.waits.is_empty() {
+            // Not everything that is in the way wakes us when it goes.
+            again = Some(again.unwrap_or(IN_THE_WAY).min(IN_THE_WAY));
+        }
         if let (Some(failure), Some(waiting)) = (&mut walk.failure, &waiting) {
             failure.stalled |= waiting.overdue;
         }
@@ -77,15 +84,18 @@ impl<C: Controller> Runner<C> {
         status["conditions"] = serde_json::to_value(&new).unwrap_or_default();
         let hash = hash_of(&status);
         let differs = !contains(&old_status, &status) || memory.status.is_some_and(|known| known != hash);
-        if differs {
+        if differs && C::TELLS {
             match applier.status(C::Object::kind(), &object.meta().key, &status).await {
                 Ok(written) => {
                     memory.status = Some(hash);
                     memory.written.extend(written);
                     self.tell_news(object, &old, &new).await;
                 }
-                // The first failure is the one to report; without one, this is.
-                Err(failure) => walk.failure = walk.failure.or(Some(failure)),
+                // What could not be told has to be tried again, also where nothing else would be.
+                Err(failure) => {
+                    let tried = |failure: &Failure| failure.disposition.next() != Next::Rest;
+                    walk.failure = walk.failure.filter(tried).or(Some(failure));
+                }
             }
         }
         for recreated in &walk.applied.recreated {
@@ -125,15 +135,19 @@ fn old_conditions(status: &Value) -> Vec<Condition> {
     items.into_iter().flatten().filter_map(|one| serde_json::from_value(one.clone()).ok()).collect()
 }
 
-/// All waits as one, since when, and how long until it is too long. The beginning survives a restart in the condition.
+/// All waits as one, since when, and how long until it is too long. The beginning survives a restart in the condition, and a
+/// failure in between, after which nobody could say what is waited for.
 fn wait_since(
     waits: &[Wait],
+    failed: bool,
     old: &[Condition],
     memory: &mut Memory,
     now: Timestamp,
 ) -> (Option<Waiting>, Option<Duration>) {
     let Some(first) = waits.first() else {
-        memory.waiting = None;
+        if !failed {
+            memory.waiting = None;
+        }
         return (None, None);
     };
     let before = old.iter().find(|condition| {
@@ -141,7 +155,7 @@ fn wait_since(
     });
     let since = match &memory.waiting {
         Some((reason, since)) if reason == first.reason => *since,
-        None => before.map_or(now, |condition| condition.last_transition_time.0),
+        None => before.and_then(Waiting::begun).unwrap_or(now),
         Some(_) => now,
     };
     memory.waiting = Some((first.reason.to_owned(), since));
@@ -174,11 +188,14 @@ fn hash_of(value: &Value) -> u64 {
 /// may be missing: types leave it out.
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
-        (Value::Object(whole), Value::Object(part)) => part.iter().all(|(name, value)| {
-            whole.get(name).map_or_else(|| is_empty(value), |found| contains(found, value))
-        }),
-        (Value::Array(whole), Value::Array(part)) if part.iter().all(|item| item.get("type").is_some()) => {
-            part.iter().all(|item| whole.iter().any(|found| contains(found, item)))
+        (Value::Object(whole), Value::Object(part)) => {
+            part.iter().all(|(name, value)| match (whole.get(name), value) {
+                (None, value) => is_empty(value),
+                (Some(Value::Array(whole)), Value::Array(part)) if name == "conditions" => {
+                    part.iter().all(|item| whole.iter().any(|found| contains(found, item)))
+                }
+                (Some(found), value) => contains(found, value),
+            })
         }
         (whole, part) => whole == part || (is_empty(whole) && is_empty(part)),
     }
@@ -211,35 +228,40 @@ mod tests {
     #[test]
     fn a_wait_is_looked_at_again_when_patience_ends_and_is_then_a_stall() {
         let (mut memory, waits) = (Memory::default(), [wait("Pods", 60), wait("Claim", 100)]);
-        let (waiting, again) = wait_since(&waits, &[], &mut memory, at(1000));
+        let (waiting, again) = wait_since(&waits, false, &[], &mut memory, at(1000));
         assert_eq!(again, Some(Duration::from_secs(60)));
         assert_eq!(waiting.map(|waiting| (waiting.on, waiting.overdue)), Some(("pods; claim".into(), false)));
-        let (waiting, again) = wait_since(&waits, &[], &mut memory, at(1020));
+        let (waiting, again) = wait_since(&waits, false, &[], &mut memory, at(1020));
         assert_eq!((waiting.unwrap().since, again), (at(1000), Some(Duration::from_secs(40))));
-        let (waiting, again) = wait_since(&waits, &[], &mut memory, at(1060));
+        let (waiting, again) = wait_since(&waits, false, &[], &mut memory, at(1060));
         assert_eq!((waiting.unwrap().overdue, again), (true, None));
         // For something else it begins anew.
-        let (waiting, _) = wait_since(&[wait("Claim", 60)], &[], &mut memory, at(1060));
+        let (waiting, _) = wait_since(&[wait("Claim", 60)], false, &[], &mut memory, at(1060));
         assert_eq!(waiting.map(|waiting| (waiting.since, waiting.overdue)), Some((at(1060), false)));
-        assert_eq!(wait_since(&[], &[], &mut memory, at(1070)), (None, None));
-        let (waiting, _) = wait_since(&waits, &[], &mut memory, at(1080));
+        // A failure, after which nobody can say what is waited for, does not end it.
+        assert_eq!(wait_since(&[], true, &[], &mut memory, at(1065)), (None, None));
+        let (waiting, _) = wait_since(&[wait("Claim", 60)], false, &[], &mut memory, at(1066));
+        assert_eq!(waiting.unwrap().since, at(1060));
+        assert_eq!(wait_since(&[], false, &[], &mut memory, at(1070)), (None, None));
+        let (waiting, _) = wait_since(&waits, false, &[], &mut memory, at(1080));
         assert_eq!(waiting.unwrap().since, at(1080));
     }
 
     #[test]
     fn a_wait_goes_on_after_a_restart_where_it_was() {
         let mut before = Conditions::new(&[], 1, at(1000));
-        before.set(PROGRESSING, Truth::True, "Pods", "");
+        before.set(PROGRESSING, Truth::True, "Pods", "waiting for pods since 1970-01-01T00:17:00Z");
         let before = before.finish();
-        let (waiting, _) = wait_since(&[wait("Pods", 60)], &before, &mut Memory::default(), at(1100));
-        assert_eq!(waiting.map(|waiting| (waiting.since, waiting.overdue)), Some((at(1000), true)));
-        let (waiting, _) = wait_since(&[wait("Claim", 60)], &before, &mut Memory::default(), at(1100));
+        let (waiting, _) = wait_since(&[wait("Pods", 60)], false, &before, &mut Memory::default(), at(1100));
+        assert_eq!(waiting.map(|waiting| (waiting.since, waiting.overdue)), Some((at(1020), true)));
+        let (waiting, _) = wait_since(&[wait("Claim", 60)], false, &before, &mut Memory::default(), at(1100));
         assert_eq!(waiting.unwrap().since, at(1100));
     }
 
     #[test]
     fn a_status_is_written_only_for_a_difference() {
-        let whole = json!({ "a": 1, "theirs": true, "conditions": [{ "type": "X", "status": "True" }, { "type": "Y" }] });
+        let list = json!([{ "type": "a" }, { "type": "b" }]);
+        let whole = json!({ "a": 1, "theirs": true, "list": list, "conditions": [{ "type": "X", "status": "True" }, { "type": "Y" }] });
         for same in [
             json!({}),
             json!({ "a": 1, "empty": [], "nothing": null, "none": {} }),
@@ -252,6 +274,8 @@ mod tests {
             json!({ "b": 1 }),
             json!({ "conditions": [{ "type": "X", "status": "False" }] }),
             json!({ "conditions": [{ "type": "Z" }] }),
+            json!({ "list": [] }),
+            json!({ "list": [{ "type": "a" }] }),
         ] {
             assert!(!contains(&whole, &other), "{other}");
         }

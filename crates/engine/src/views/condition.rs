@@ -1,9 +1,9 @@
 //! Conditions, as nearly every kind has them.
 
-use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::lean::lean;
+use crate::second::Second;
 use crate::text::Text;
 
 lean! {
@@ -14,7 +14,7 @@ lean! {
         pub status: Truth,
         pub reason: Text,
         #[serde(rename = "lastTransitionTime")]
-        pub since: Option<Timestamp>,
+        pub since: Option<Second>,
     }
 }
 

@@ -1,13 +1,14 @@
 //! Nodes: whether they take pods, what they have, and what is said about them. Heartbeats are not kept, so a node that
 //! only says that it lives is equal to what it was.
 
-use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::condition::Truth;
 use super::{Kind, view};
 use crate::lean::lean;
 use crate::meta::{Meta, Pairs};
+use crate::second::Second;
+use crate::shared::Shared;
 use crate::text::Text;
 
 lean! {
@@ -52,9 +53,9 @@ pub enum Effect {
 
 lean! {
     pub struct NodeStatus {
-        /// Quantities as Kubernetes writes them, by resource.
-        pub capacity: Pairs,
-        pub allocatable: Pairs,
+        /// Quantities as Kubernetes writes them, by resource. Nodes of one type have the same.
+        pub capacity: Shared<Pairs>,
+        pub allocatable: Shared<Pairs>,
         pub conditions: Box<[NodeCondition]>,
         pub addresses: Box<[Address]>,
         #[serde(rename = "nodeInfo")]
@@ -71,7 +72,7 @@ lean! {
         pub reason: Text,
         pub message: Text,
         #[serde(rename = "lastTransitionTime")]
-        pub since: Option<Timestamp>,
+        pub since: Option<Second>,
     }
 }
 

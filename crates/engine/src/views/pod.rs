@@ -9,6 +9,7 @@ use super::condition::{Condition, condition, holds};
 use super::{Facet, Kind, View};
 use crate::lean::lean;
 use crate::meta::Meta;
+use crate::second::Second;
 use crate::text::Text;
 use on_wire::{SpecOnWire, StateOnWire};
 
@@ -107,7 +108,7 @@ impl PodView {
     /// Since when it is ready, if it is.
     #[must_use]
     pub fn ready_since(&self) -> Option<Timestamp> {
-        if self.is_ready() { self.condition("Ready")?.since } else { None }
+        if self.is_ready() { self.condition("Ready")?.since.map(Second::timestamp) } else { None }
     }
 
     /// Has ended for good.

@@ -172,8 +172,8 @@ fn object_meta(meta: &Meta) -> ObjectMeta {
         annotations: map(&meta.annotations),
         owner_references: list(&meta.owners, owner_reference),
         finalizers: list(&meta.finalizers, ToString::to_string),
-        creation_timestamp: meta.created.map(Time),
-        deletion_timestamp: meta.deleting.map(Time),
+        creation_timestamp: meta.created.map(|time| Time(time.timestamp())),
+        deletion_timestamp: meta.deleting.map(|time| Time(time.timestamp())),
         ..ObjectMeta::default()
     }
 }

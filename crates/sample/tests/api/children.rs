@@ -1,12 +1,14 @@
 //! Children that are more than a ConfigMap: immutable fields, generated secrets, kinds that may be missing.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use contract::{PATIENCE, World};
 use engine::views::{ConfigMapView, SecretView, StatefulSetView};
 use engine::{Kind, View};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, ResourceExt};
 use sample::api::Gadget;
 use serde_json::json;
@@ -66,7 +68,10 @@ fn a_generated_secret_is_made_once_and_outlives_edits_and_restarts() -> Result<(
         world.create("one").await?;
         world.settled("one").await?;
         let secrets = world.api(SecretView::kind());
-        let made = secrets.get("one-key").await?;
+        let first = secrets.get("one-key").await?;
+        world.delete(&secrets, "one-key").await?;
+        let made = eventually("another", PATIENCE, async || Ok(secrets.get_opt("one-key").await?)).await?;
+        ensure!(made.data["data"] != first.data["data"]);
         ensure!(made.data["data"]["key"].as_str().is_some_and(|key| key.len() > 20));
         ensure!(
             !operator.log().contains(made.data["data"]["key"].as_str().unwrap_or("?")),
@@ -80,10 +85,6 @@ fn a_generated_secret_is_made_once_and_outlives_edits_and_restarts() -> Result<(
         world.child("one", "the edit", |child| child.data["data"]["message"] == "third").await?;
         let now = secrets.get("one-key").await?;
         ensure!(now.resource_version() == made.resource_version(), "it was written again");
-
-        world.delete(&secrets, "one-key").await?;
-        let new = eventually("another", PATIENCE, async || Ok(secrets.get_opt("one-key").await?)).await?;
-        ensure!(new.data["data"] != made.data["data"]);
         Ok(())
     })
 }
@@ -153,5 +154,33 @@ fn a_kind_that_may_be_missing_is_used_while_it_is_there() -> Result<()> {
             world.edit("one", &json!({ "message": "with" })).await?;
         }
         operator.check_running()
+    })
+}
+
+#[test]
+fn an_object_of_somebody_else_with_our_childs_name_is_left_alone_and_named() -> Result<()> {
+    testkit::run(async {
+        let world = World::new(&subject(), "theirs").await?;
+        let _operator = world.operator("operator").await?;
+        let maps: Api<ConfigMap> = Api::namespaced(world.client.clone(), &world.namespace);
+        let theirs = json!({ "metadata": { "name": "one", "labels": { "app.kubernetes.io/managed-by": "sample" } },
+            "data": { "message": "theirs" } });
+        let theirs = maps.create(&PostParams::default(), &serde_json::from_value(theirs)?).await?;
+        world.create("one").await?;
+        let waiting = world.told("one", "Progressing", "True", "ChildInTheWay").await?;
+        let message = waiting["message"].as_str().unwrap_or_default();
+        ensure!(
+            message.contains(&format!("ConfigMap {}/one: somebody else's", world.namespace)),
+            "{message}"
+        );
+        ensure!(maps.get("one").await?.resource_version() == theirs.resource_version(), "it was written");
+        maps.delete("one", &DeleteParams::default()).await?;
+        // It wakes nobody: it is looked whether it still is there.
+        eventually("ours", Duration::from_secs(90), async || {
+            let ours = maps.get_opt("one").await?;
+            Ok(ours.filter(|map| !map.owner_references().is_empty()))
+        })
+        .await?;
+        Ok(())
     })
 }

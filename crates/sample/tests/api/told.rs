@@ -119,8 +119,8 @@ fn dashboards_find_their_metrics() -> Result<()> {
             "controller_runtime_reconcile_time_seconds_count{controller=\"sample\"}",
             "controller_runtime_max_concurrent_reconciles{name=\"sample\"",
             "leader_election_master_status{name=\"sample.slipway.hpc\"}",
-            "slipway_cache_objects{kind=\"Sample\"}",
-            "slipway_watch_up{kind=\"Sample\"",
+            "slipway_cache_objects{group=\"sample.slipway.hpc\",kind=\"Sample\"}",
+            "slipway_watch_up{group=\"sample.slipway.hpc\",kind=\"Sample\"",
         ] {
             operator.measures(metric, |value| value > 0.0).await?;
         }
