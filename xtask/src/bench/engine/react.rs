@@ -82,12 +82,11 @@ pub(super) async fn measure() -> Result<Measured> {
     let figures = Map::from_iter([
         ("react_p50_ms".to_owned(), milliseconds(&ours, 50)),
         ("react_p99_ms".to_owned(), milliseconds(&ours, 99)),
-        ("react_stock_p50_ms".to_owned(), milliseconds(&stock, 50)),
         ("react_stock_p99_ms".to_owned(), milliseconds(&stock, 99)),
     ]);
     let samples = json!({
         "objects": OBJECTS, "changes_per_second": PER_SECOND, "seconds": SECONDS, "reconciles": ours.len(),
-        "stock_reconciles": stock.len(), "rounds": rounds });
+        "stock_reconciles": stock.len(), "stock_p50_ms": milliseconds(&stock, 50), "rounds": rounds });
     Ok(Measured { figures, samples })
 }
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use engine::process::{self, ProcessArgs};
 use engine::views::Whole;
-use engine::{Child, Controller, Failure, Kind, Meta, Options, Primary, Reader, Report, Seen, View};
+use engine::{Child, Controller, Failure, Kind, Meta, Options, Primary, Reader, Report, Seen, Text, View};
 use futures::StreamExt;
 use kube::api::ObjectMeta;
 use kube::runtime::controller::Action;
@@ -84,7 +84,7 @@ struct Timed(Whole<Sample>);
 impl<'de> Deserialize<'de> for Timed {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let whole = Whole::deserialize(deserializer)?;
-        clocks().start(whole.meta.name(), whole.meta.annotation(CHANGE).map(engine::Text::as_str));
+        clocks().start(whole.meta.name(), whole.meta.annotation(CHANGE).map(Text::as_str));
         Ok(Self(whole))
     }
 }
