@@ -7,6 +7,10 @@ use std::process::ExitCode;
 
 use telemetry::cli::{Program, VERSION};
 
+/// Gives back what a list needed: after one, glibc would keep it.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 static PROGRAM: Program = Program {
     name: "slipway",
     about: "Slurm clusters on Kubernetes: the control plane",

@@ -64,7 +64,7 @@ pub(super) fn check(todo: &[Part]) -> Result<()> {
         programs.push(("pkg-config", "pkg-config"));
     }
     if todo.contains(&Part::Runc) || todo.contains(&Part::Images) {
-        programs.push(("gcc", "gcc"));
+        programs.extend([("gcc", "gcc"), ("make", "make")]);
     }
     let missing = programs.iter().filter(|(program, _)| find(program).is_none());
     problems.extend(

@@ -85,7 +85,7 @@ impl Subject {
     /// How many objects of a kind the engine's cache holds.
     pub(super) async fn cached(&self, kind: &str) -> Result<u64> {
         let (_, page) = get(self.metrics, "/metrics").await?;
-        let metric = format!("slipway_cache_objects{{kind=\"{kind}\"}} ");
+        let metric = format!("slipway_cache_objects{{group=\"\",kind=\"{kind}\"}} ");
         let line = page.lines().find_map(|line| line.strip_prefix(&metric));
         Ok(line.with_context(|| format!("no metric {metric}"))?.parse()?)
     }
