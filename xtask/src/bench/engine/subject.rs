@@ -72,7 +72,8 @@ impl Subject {
 
     /// Waits for the first good answer of `/readyz`, and gives the time since the start.
     pub(super) async fn ready(&mut self) -> Result<Duration> {
-        while self.started.elapsed() < PATIENCE {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
             if get(self.probes, "/readyz").await.is_ok_and(|(status, _)| status == 200) {
                 return Ok(self.started.elapsed());
             }
