@@ -9,7 +9,6 @@ pub struct Subject {
     /// The program, and what it is called with beside addresses, kubeconfig, lease and namespaces.
     pub program: &'static str,
     pub args: &'static [&'static str],
-    pub lease: &'static str,
     pub crds: Vec<Value>,
     /// The kind that the controller is for.
     pub kind: Kind,

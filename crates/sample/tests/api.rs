@@ -12,7 +12,6 @@ fn subject() -> Subject {
     Subject {
         program: env!("CARGO_BIN_EXE_sample-operator"),
         args: &["operator"],
-        lease: sample::LEASE,
         crds: crds.to_vec(),
         kind: Kind::of::<Sample>(),
         spec: json!({ "message": "hello" }),

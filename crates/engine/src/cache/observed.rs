@@ -16,7 +16,6 @@ pub struct Observed {
     pub key: Key,
     pub uid: Text,
     pub version: Version,
-    pub generation: i64,
     /// Changes when something changes that server-side apply could have to mend.
     pub fingerprint: u64,
     pub deleting: bool,
@@ -48,7 +47,6 @@ impl Observed {
             key: meta.key.clone(),
             uid: meta.uid.clone(),
             version: meta.version,
-            generation: meta.generation,
             fingerprint: hasher.finish(),
             deleting: meta.deleting.is_some(),
             created_once: meta.annotation(CREATED_ONCE).is_some(),
