@@ -34,6 +34,8 @@ pub enum Fault {
     CutAfter(usize),
     /// It is answered here and never reaches the server.
     Answer(StatusCode, Value),
+    /// It is answered here with this and then the second text for ever, as what claims to be JSON.
+    Endless(&'static str, &'static str),
 }
 
 impl Fault {
@@ -201,10 +203,15 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<An
             // Read to its end, or the connection is closed after the answer and whoever uses it again is cut off.
             request.into_body().collect().await?;
             let body = Full::from(serde_json::to_vec(&body)?).map_err(|never| match never {}).boxed_unsync();
-            return Ok(Response::builder()
-                .status(code)
-                .header("content-type", "application/json")
-                .body(body)?);
+            return json(code, body);
+        }
+        Some(Fault::Endless(begin, again)) => {
+            request.into_body().collect().await?;
+            // In pieces as large as those of a server in a hurry.
+            let again = Bytes::from(again.repeat(1 + 64 * 1024 / again.len().max(1)));
+            let pieces = stream::once(async move { Bytes::from(begin) }).chain(stream::repeat(again));
+            let frames = pieces.map(|piece| anyhow::Ok(Frame::data(piece)));
+            return json(StatusCode::OK, StreamBody::new(frames).boxed_unsync());
         }
     }
     let response = pass_on(&state.upstream, request).await?;
@@ -212,6 +219,10 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<An
         Some(bytes) => response.map(|body| cut_after(body, bytes)),
         None => response,
     })
+}
+
+fn json(code: StatusCode, body: AnyBody) -> Result<Response<AnyBody>> {
+    Ok(Response::builder().status(code).header("content-type", "application/json").body(body)?)
 }
 
 async fn pass_on(upstream: &Upstream, request: Request<Incoming>) -> Result<Response<AnyBody>> {

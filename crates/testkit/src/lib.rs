@@ -13,6 +13,7 @@ pub mod fake_kubelet;
 mod forward;
 pub mod images;
 pub mod layers;
+pub mod mutate;
 pub mod oci;
 pub mod pki;
 pub mod process;

@@ -62,9 +62,15 @@ end() {{
 trap end TERM
 {AS_SLURM} slurmctld
 tail --lines=+1 --follow --sleep-interval=0.1 $log &
-alive() {{ pgrep --exact slurmctld > /dev/null; }}
-# A look at the moment of a fork can miss both processes, hence a second one.
-while alive || {{ sleep 0.2; alive; }}; do sleep 0.2; done
+alive() {{
+  pgrep --exact slurmctld > /dev/null || kill -0 $(cat /run/slurmctld/slurmctld.pid) 2> /dev/null
+}}
+# A look at the moment of a fork can miss both processes, and the next ones can meet the next reconfigures.
+gone=0
+while [ $gone -lt 10 ]; do
+  if alive; then gone=0; else gone=$((gone + 1)); fi
+  sleep 0.1
+done
 echo slurmctld is gone
 tail --lines=12 $log
 exit 1"

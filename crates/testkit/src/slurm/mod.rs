@@ -204,11 +204,21 @@ impl SlurmCluster {
 
     /// Restarts slurmctld with the state it had, under its old address.
     pub async fn restart_controller(&mut self) -> Result<()> {
-        let mut old = self.pods.remove(CONTROLLER_POD).context("slurmctld is not running")?;
-        old.stop(Duration::from_secs(20)).await?;
-        let new = Pod::start(&self.site, &self.daemons.slurmctld()).await?;
-        new.wait_listening(CONTROLLER_PORT).await?;
-        self.pods.insert(CONTROLLER_POD.to_owned(), new);
+        self.stop_controller().await?;
+        self.start_controller().await
+    }
+
+    /// Ends slurmctld and leaves its state; slurmrestd lives on.
+    pub async fn stop_controller(&mut self) -> Result<()> {
+        let mut controller = self.pods.remove(CONTROLLER_POD).context("slurmctld is not running")?;
+        controller.stop(Duration::from_secs(20)).await
+    }
+
+    /// Starts slurmctld on the state that was left, under its old address.
+    pub async fn start_controller(&mut self) -> Result<()> {
+        let controller = Pod::start(&self.site, &self.daemons.slurmctld()).await?;
+        controller.wait_listening(CONTROLLER_PORT).await?;
+        self.pods.insert(CONTROLLER_POD.to_owned(), controller);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DeleteParams, PostParams};
 use kube::{Client, ResourceExt};
@@ -76,8 +76,12 @@ pub(crate) async fn deleting_a_busy_worker_pod_loses_its_job(version: SlurmVersi
         slurm.wait_job(job, "RUNNING").await?;
         job
     };
-    let processes = kubelet.slurm().await.processes("worker-0")?;
-    ensure!(processes.len() > 2, "tini, slurmd and the job should run: {processes:?}");
+    // To slurmctld a job runs as soon as it has told slurmd to start it.
+    let processes = eventually("tini, slurmd and the job's processes", MINUTE, async || {
+        let processes = kubelet.slurm().await.processes("worker-0")?;
+        Ok((processes.len() > 2).then_some(processes))
+    })
+    .await?;
 
     pods.delete("worker-0", &DeleteParams::default()).await?;
     gone(&pods, "worker-0").await?;
