@@ -47,7 +47,7 @@ const ROOMS: &[Room] = &[
     room("config-sync", "writes configuration into the jail", &["engine", "slurm-rest", "api"]),
     room("power", "resume and suspend", &["engine", "slurm-rest", "api"]),
     room("jail", "where the jail is, and whether it is whole", &[]),
-    room("pod-tools", "what Slurm pods run at start", &["jail"]),
+    room("pod-tools", "what Slurm pods run at start", &["jail", "slurm"]),
     room("spank-chroot", "the SPANK plugin", &["jail"]),
     room("telemetry", "logging, metrics, health endpoints, build info", &[]),
     room("testkit", "real Kubernetes and real Slurm for tests", &[]),

@@ -6,7 +6,6 @@
 pub mod complement_jail;
 pub mod docker_proxy;
 mod host;
-mod hostlist;
 mod jail_lock;
 mod mounts;
 mod patience;

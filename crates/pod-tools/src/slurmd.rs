@@ -5,8 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use slurm::hostlist::Hostlist;
 
-use crate::{host, hostlist};
+use crate::host;
 
 /// Before the name of a feature: which workers have it, as a host list.
 const FEATURE: &str = "SLURM_FEATURE_";
@@ -97,7 +98,9 @@ fn is_name(text: &str) -> bool {
 
 fn features(environment: &Environment, host: &str) -> String {
     let lists = environment.iter().filter_map(|(name, list)| Some((name.strip_prefix(FEATURE)?, list)));
-    let mine = lists.filter(|(name, list)| !name.is_empty() && hostlist::contains(list, host));
+    // A broken list has nobody.
+    let has = |list: &str| Hostlist::parse(list).is_ok_and(|list| list.contains(host));
+    let mine = lists.filter(|(name, list)| !name.is_empty() && has(list));
     mine.map(|(name, _)| name).collect::<Vec<_>>().join(",")
 }
 
@@ -159,6 +162,8 @@ mod tests {
             ("SLURM_FEATURE_big", "worker-[4-5],worker-2"),
             ("SLURM_FEATURE_other", "worker-[3-9]"),
             ("SLURM_FEATURE_", "worker-2"),
+            ("SLURM_FEATURE_broken", "worker-2,worker-["),
+            ("SLURM_FEATURE_none", ""),
         ];
         let conf = "NodeHostname=worker-2 NodeAddr=worker-2.demo-worker-svc.slurm.svc RealMemory=64000";
         let found = words(&of, &[]);

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use slurm::hostlist::Hostlist;
 
 use super::wait::Probe;
-use crate::hostlist;
 
 /// The fabric of clusters that have only one.
 pub(super) const ROOT: &str = "root";
@@ -121,10 +121,12 @@ pub(super) fn look_for(node: &str, conf: &Path) -> Probe<()> {
 }
 
 fn names(conf: &str, node: &str) -> bool {
+    let has = |list: &str| Hostlist::parse(list).is_ok_and(|list| list.contains(node));
     let lines = conf.lines().map(|line| line.split('#').next().unwrap_or(line));
-    lines.flat_map(str::split_whitespace).filter_map(|word| word.split_once('=')).any(|(key, value)| {
-        key.eq_ignore_ascii_case("Nodes") && hostlist::contains(value.trim_matches('"'), node)
-    })
+    lines
+        .flat_map(str::split_whitespace)
+        .filter_map(|word| word.split_once('='))
+        .any(|(key, value)| key.eq_ignore_ascii_case("Nodes") && has(value.trim_matches('"')))
 }
 
 #[cfg(test)]
@@ -201,5 +203,7 @@ mod tests {
         let block = "BlockName=b1 nodes=gpu-[0-15]\nBlockSizes=16\n#BlockName=b2 Nodes=gpu-16\n";
         assert!(names(block, "gpu-15") && !names(block, "gpu-16"));
         assert!(!names("SwitchName=root\n", "gpu-0"));
+        // The operator writes the file while we read it.
+        assert!(!names("SwitchName=leaf0 Nodes=gpu-[0-", "gpu-0"));
     }
 }

@@ -1,0 +1,255 @@
+//! What is wrong with a user's text, said before a daemon that would die of it reads it.
+
+use std::fmt;
+
+use super::document::{Document, Setting};
+use super::keys::{self, FileKind, Key};
+use super::owned::{Guard, Owned, owned};
+use super::release::Release;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It works, but hardly as meant.
+    Warning,
+    /// A daemon would not start, or the cluster not work.
+    Error,
+}
+
+/// One thing to say about a line. Shows no values: one of them may be a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    pub line: usize,
+    pub severity: Severity,
+    /// The key that it is about, as the user wrote it.
+    pub key: Option<String>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "line {}: {}", self.line, self.message)
+    }
+}
+
+impl Document {
+    /// Everything that is wrong with the text for this release, by line.
+    ///
+    /// Included files are not looked into, and of most texts it is not known which words Slurm takes.
+    pub fn check(&self, release: Release) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self
+            .faults()
+            .map(|(line, fault)| finding(line, Severity::Error, None, fault.to_string()))
+            .collect();
+        for (line, setting) in self.settings() {
+            findings.extend(Check { file: self.kind(), release, line }.setting(setting));
+        }
+        findings.sort_by_key(|finding| finding.line);
+        findings
+    }
+
+    /// What the text says that the operator decides on. For [`super::owned()`], unless a file needs a table of its own.
+    pub fn check_owned(&self, owned: &[Owned]) -> Vec<Finding> {
+        self.settings()
+            .filter_map(|(line, setting)| {
+                let owned = owned.iter().find(|owned| owned.key.eq_ignore_ascii_case(&setting.key))?;
+                let (severity, verb) = match owned.guard {
+                    Guard::Refuse => (Severity::Error, "is the operator's to set"),
+                    Guard::Warn => (Severity::Warning, "is better left to the operator"),
+                };
+                let Owned { key, reason, instead, .. } = owned;
+                let message = format!("{key} {verb}, since {reason}: {instead}");
+                Some(finding(line, severity, Some(&setting.key), message))
+            })
+            .collect()
+    }
+
+    /// Both checks, by line.
+    pub fn check_all(&self, release: Release) -> Vec<Finding> {
+        let mut findings = self.check(release);
+        findings.extend(self.check_owned(owned(self.kind())));
+        findings.sort_by_key(|finding| finding.line);
+        findings
+    }
+}
+
+fn finding(line: usize, severity: Severity, key: Option<&str>, message: String) -> Finding {
+    Finding { line, severity, key: key.map(str::to_owned), message }
+}
+
+/// What a line is checked against.
+struct Check {
+    file: FileKind,
+    release: Release,
+    line: usize,
+}
+
+impl Check {
+    fn setting(&self, setting: &Setting) -> Vec<Finding> {
+        let name = self.file.file_name();
+        let Some(key) = self.file.key(&setting.key) else {
+            // The plugins pick their keys out of mpi.conf and read over all others.
+            let severity = if self.file == FileKind::Mpi { Severity::Warning } else { Severity::Error };
+            return vec![self.unknown(severity, &setting.key, name, self.file.keys())];
+        };
+        let mut findings = self.pair(key, &setting.value, setting.operator);
+        let Some(keys) = key.kind.line() else { return findings };
+        for pair in &setting.more {
+            if let Some(key) = keys::find(keys, &pair.key) {
+                findings.extend(self.pair(key, &pair.value, pair.operator));
+            } else {
+                let place = format!("a line {}= of {name}", key.name);
+                findings.push(self.unknown(Severity::Error, &pair.key, &place, keys));
+            }
+        }
+        findings
+    }
+
+    fn unknown(&self, severity: Severity, key: &str, place: &str, keys: &[Key]) -> Finding {
+        let advice = match keys::nearest(keys, key) {
+            Some(nearest) => format!("did you mean {nearest}?"),
+            None => "remove it".to_owned(),
+        };
+        finding(self.line, severity, Some(key), format!("{key} is not a key of {place}: {advice}"))
+    }
+
+    fn pair(&self, key: &Key, value: &str, operator: Option<char>) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let mut say =
+            |severity, message| findings.push(finding(self.line, severity, Some(key.name), message));
+        let (name, release) = (key.name, self.release);
+        if !key.support.is_known_in(release) {
+            let support = key.support;
+            say(
+                Severity::Error,
+                format!("{name} is {support}, and Slurm {release} does not start with it: remove it"),
+            );
+        } else if key.support.is_defunct_in(release) {
+            say(Severity::Warning, format!("{name} is {}: remove it", key.support));
+        }
+        let support = keys::value_support(self.file, name, value);
+        if !support.is_known_in(release) {
+            say(
+                Severity::Error,
+                format!("this value of {name} is {support}, and Slurm {release} does not start with it"),
+            );
+        }
+        // Partitions without nodes are the one use that is known.
+        if value.is_empty() && name != "Nodes" {
+            say(Severity::Warning, format!("{name} is empty, which some daemons refuse: remove it"));
+        }
+        if let Err(unfit) = key.kind.check(value) {
+            say(Severity::Error, format!("the value of {name} {unfit}"));
+        }
+        if key.is_defaults(value) && value != "DEFAULT" {
+            let message = format!(
+                "Slurm takes {name}={value} for the defaults of the lines after it: write DEFAULT if that is meant"
+            );
+            say(Severity::Warning, message);
+        }
+        if let Some(operator) = operator {
+            say(
+                Severity::Warning,
+                format!("Slurm reads {name}{operator}= as {name}=: write the whole value after a plain ="),
+            );
+        }
+        findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(file: FileKind, release: Release, text: &str) -> Vec<String> {
+        Document::read(file, text).check_all(release).iter().map(Finding::to_string).collect()
+    }
+
+    fn errors(text: &str) -> Vec<usize> {
+        let findings = Document::read(FileKind::Slurm, text).check(Release::V26_05);
+        findings
+            .iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .map(|found| found.line)
+            .collect()
+    }
+
+    #[test]
+    fn what_would_end_a_daemon_is_an_error_with_its_line() {
+        let text = "KillWait=30\nKillWiat=30\nLaunchParameters=\nMaxJobCount=many\nnonsense\nUsePAM=on\n";
+        assert_eq!(errors(text), [2, 3, 4, 5, 6]);
+        assert_eq!(errors("NodeName=n1 AutoResume=no\n"), [1]);
+        assert_eq!(errors("PartitionName=a Nodez=ALL\n# b\nPartitionName=b Default=maybe\n"), [1, 3]);
+    }
+
+    #[test]
+    fn what_works_is_let_through() {
+        let text = "include more.conf\nKillWait=30\nkillwait=INFINITE\nNodeName=n[1-9] CPUs=4 State=CLOUD\n\
+                    PartitionName=a Nodes=\"\" Default=YES\nProlog=a\nProlog=b\n";
+        assert_eq!(check(FileKind::Slurm, Release::V24_11, text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn messages_say_what_to_do() {
+        assert_eq!(
+            check(FileKind::Slurm, Release::V24_11, "KillWiat=30\nMetricsType=metrics/openmetrics\n"),
+            [
+                "line 1: KillWiat is not a key of slurm.conf: did you mean KillWait?",
+                "line 2: MetricsType is known since 25.11, and Slurm 24.11 does not start with it: remove it",
+            ]
+        );
+        assert_eq!(
+            check(FileKind::Slurm, Release::V26_05, "SchedulerParameters+=defer\n"),
+            [
+                "line 1: Slurm reads SchedulerParameters+= as SchedulerParameters=: write the whole value after a plain ="
+            ]
+        );
+    }
+
+    #[test]
+    fn empty_quotes_are_warned_of() {
+        let findings = Document::read(FileKind::Slurm, "PartitionName=a QOS=\"\"\n").check(Release::V26_05);
+        assert_eq!(findings.iter().map(|found| found.severity).collect::<Vec<_>>(), [Severity::Warning]);
+    }
+
+    #[test]
+    fn a_partition_that_is_called_default_is_warned_of() {
+        let warned = "line 1: Slurm takes PartitionName=default for the defaults of the lines after it: write DEFAULT \
+                      if that is meant";
+        assert_eq!(check(FileKind::Slurm, Release::V26_05, "PartitionName=default Nodes=ALL\n"), [warned]);
+        assert_eq!(check(FileKind::Slurm, Release::V26_05, "NodeName=DEFAULT CPUs=2\n").len(), 0);
+    }
+
+    #[test]
+    fn values_that_a_release_refuses_are_errors() {
+        let text = "TopologyPlugin=topology/flat\n";
+        assert_eq!(check(FileKind::Slurm, Release::V24_11, text).len(), 1);
+        assert_eq!(check(FileKind::Slurm, Release::V26_05, text).len(), 0);
+    }
+
+    #[test]
+    fn keys_of_the_operator_are_guarded() {
+        let findings = check(FileKind::Slurm, Release::V26_05, "KillWait=1\nclustername=mine\n");
+        assert_eq!(
+            findings,
+            [
+                "line 2: ClusterName is the operator's to set, since the saved state and the accounting database \
+              belong to this name: name the cluster in the custom resource"
+            ]
+        );
+        let document = Document::read(FileKind::Slurmdbd, "StoragePass=geheim\nLogFile=/x\n");
+        let severities: Vec<_> = document
+            .check_owned(owned(FileKind::Slurmdbd))
+            .into_iter()
+            .inspect(|finding| assert!(!finding.message.contains("geheim")))
+            .map(|finding| finding.severity)
+            .collect();
+        assert_eq!(severities, [Severity::Error, Severity::Warning]);
+    }
+
+    #[test]
+    fn mpi_conf_may_have_keys_of_plugins_that_are_not_known() {
+        let findings = Document::read(FileKind::Mpi, "PMIxDebug=1\nOther=1\n").check(Release::V26_05);
+        assert_eq!(findings.iter().map(|found| found.severity).collect::<Vec<_>>(), [Severity::Warning]);
+    }
+}

@@ -1,0 +1,240 @@
+//! Writing a file, line after line, in the order of the caller.
+//!
+//! Every key is one of its file and of the release, every value one that Slurm reads back as it is. What does not fit
+//! is collected, and the file is not made: half a configuration is none. The same calls give the same bytes.
+
+use std::fmt;
+
+use super::document::Document;
+use super::keys::{self, FileKind, Key};
+use super::line::{Cell, ConfLine};
+use super::problem::{Problem, Problems, Reason};
+use super::quote::{self, Unwritable};
+use super::release::Release;
+use super::value::Value;
+
+/// A file of lines `Key=Value` that is being made.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ConfFile {
+    pub(super) kind: FileKind,
+    release: Release,
+    pub(super) items: Vec<Item>,
+    pub(super) problems: Vec<Problem>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Item {
+    /// A comment, an empty line, an include: stays whatever a user writes.
+    Other(String),
+    /// With the name and the value as they were given, and the line that they make.
+    Setting { key: &'static Key, value: String, line: String },
+    /// A user's own text.
+    Text(String),
+}
+
+/// Values are not shown: a password may be among them.
+impl fmt::Debug for ConfFile {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ConfFile")
+            .field("kind", &self.kind)
+            .field("release", &self.release)
+            .field("problems", &self.problems)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ConfFile {
+    pub fn new(kind: FileKind, release: Release) -> Self {
+        Self { kind, release, items: Vec::new(), problems: Vec::new() }
+    }
+
+    pub fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
+    /// Whether the release reads this key. One that it does not read must not be set.
+    pub fn reads(&self, key: &Key) -> bool {
+        key.support.is_known_in(self.release)
+    }
+
+    /// `#` and the text as it is; each line of it becomes a comment.
+    pub fn comment(&mut self, text: &str) -> &mut Self {
+        if text.chars().any(|letter| letter.is_control() && letter != '\n') {
+            self.fail("a comment", Reason::Comment(Unwritable::Control));
+            return self;
+        }
+        let lines = text.split('\n').map(|line| Item::Other(format!("#{line}")));
+        self.items.extend(lines);
+        self
+    }
+
+    pub fn empty_line(&mut self) -> &mut Self {
+        self.items.push(Item::Other(String::new()));
+        self
+    }
+
+    /// A key without a value is an error.
+    pub fn set(&mut self, key: &Key, value: impl Into<Value>) -> &mut Self {
+        let (key, text) = match self.checked(self.kind.keys(), key, &value.into()) {
+            Ok(checked) => checked,
+            Err(reason) => return self.fail(key.name, reason),
+        };
+        if key.kind.line().is_some() {
+            return self.fail(key.name, Reason::IsLine);
+        }
+        match quote::quoted(&text) {
+            Ok(quoted) => {
+                let line = format!("{}={quoted}", key.name);
+                self.items.push(Item::Setting { key, value: text, line });
+                self
+            }
+            Err(unwritable) => self.fail(key.name, unwritable.into()),
+        }
+    }
+
+    /// A key without a value, or with an empty one, is left out.
+    pub fn set_opt(&mut self, key: &Key, value: Option<impl Into<Value>>) -> &mut Self {
+        match value.map(Into::into) {
+            Some(value) if !value.is_empty() => self.set(key, value),
+            _ => self,
+        }
+    }
+
+    /// A line with several keys: of a node, a partition, a switch.
+    pub fn line(&mut self, line: impl Into<ConfLine>) -> &mut Self {
+        let line = line.into();
+        match self.line_item(&line) {
+            Ok(item) => {
+                self.items.push(item);
+                self
+            }
+            Err(problem) => {
+                self.problems.push(problem);
+                self
+            }
+        }
+    }
+
+    pub fn include(&mut self, path: &str) -> &mut Self {
+        let bad = |letter: &char| letter.is_whitespace() || *letter == '*';
+        let fault = match path {
+            "" => Some(Unwritable::Empty),
+            _ if path.chars().any(char::is_control) => Some(Unwritable::Control),
+            _ => path.chars().find(bad).map(Unwritable::Letter),
+        };
+        match fault {
+            Some(fault) => self.fail("include", Reason::Include(fault)),
+            None => {
+                self.items.push(Item::Other(format!("include {}", quote::escaped(path))));
+                self
+            }
+        }
+    }
+
+    /// A user's text as it is. One with faults is an error: it would end the daemons, or join lines after it.
+    pub fn text(&mut self, text: &Document) -> &mut Self {
+        if text.kind() != self.kind {
+            return self.fail("text", Reason::OtherFile(text.kind().file_name()));
+        }
+        let faults = text.faults().map(|(line, fault)| Problem {
+            place: "text".to_owned(),
+            reason: Reason::Text { line, fault: fault.clone() },
+        });
+        self.problems.extend(faults);
+        self.items.push(Item::Text(text.text()));
+        self
+    }
+
+    /// The value that a key has so far, of those that this file sets itself.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.items.iter().rev().find_map(|item| match item {
+            Item::Setting { key, value, .. } if key.name.eq_ignore_ascii_case(name) => Some(value.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The file, or everything that is wrong with it. It ends with a line break: Slurm's parser reads on behind an
+    /// include that ends the file without one.
+    pub fn render(&self) -> Result<String, Problems> {
+        if !self.problems.is_empty() {
+            return Err(Problems { file: self.kind.file_name(), problems: self.problems.clone() });
+        }
+        let mut text = String::new();
+        for item in &self.items {
+            match item {
+                Item::Other(line) | Item::Setting { line, .. } => {
+                    text += line;
+                    text.push('\n');
+                }
+                Item::Text(lines) => text += lines,
+            }
+        }
+        Ok(text)
+    }
+
+    fn fail(&mut self, place: &str, reason: Reason) -> &mut Self {
+        self.problems.push(Problem { place: place.to_owned(), reason });
+        self
+    }
+
+    /// The key as the tables have it, and the value as Slurm is to read it.
+    fn checked(
+        &self,
+        keys: &'static [Key],
+        key: &Key,
+        value: &Value,
+    ) -> Result<(&'static Key, String), Reason> {
+        let unknown = || Reason::UnknownKey { file: self.kind.file_name() };
+        let key = keys::find(keys, key.name).ok_or_else(unknown)?;
+        let text = value.text(key.kind)?;
+        if !text.is_empty() {
+            key.kind.check(&text)?;
+        }
+        let support = keys::value_support(self.kind, key.name, &text);
+        let release = self.release;
+        match [key.support, support].into_iter().find(|support| !support.is_known_in(release)) {
+            Some(support) => Err(Reason::Refused { release, support }),
+            None => Ok((key, text)),
+        }
+    }
+
+    fn line_item(&self, line: &ConfLine) -> Result<Item, Problem> {
+        let at = |name: &str| {
+            let place = name.to_owned();
+            move |reason: Reason| Problem { place, reason }
+        };
+        let (first, value) = &line.first;
+        let (key, value) = self.checked(self.kind.keys(), first, value).map_err(at(first.name))?;
+        let Some(keys) = key.kind.line() else {
+            return Err(at(first.name)(Reason::UnknownKey { file: self.kind.file_name() }));
+        };
+        if key.is_defaults(&value) && value != "DEFAULT" {
+            return Err(at(key.name)(Reason::Defaults));
+        }
+        let written = |value: &str| quote::quoted_among_others(value).map_err(Reason::from);
+        let mut text = format!("{}={}", key.name, written(&value).map_err(at(key.name))?);
+        for (key, cell) in line.pairs() {
+            let place = format!("{} on the line {}={value}", key.name, first.name);
+            if key.name == first.name {
+                return Err(at(&place)(Reason::Twice));
+            }
+            let value = match cell {
+                Cell::Value(value) => {
+                    let (_, text) = self.checked(keys, &key, &value).map_err(at(&place))?;
+                    written(&text).map_err(at(&place))?
+                }
+                Cell::Empty => {
+                    self.checked(keys, &key, &Value::from("")).map_err(at(&place))?;
+                    key.kind.check("").map_err(Reason::from).map_err(at(&place))?;
+                    "\"\"".to_owned()
+                }
+            };
+            text += &format!(" {}={value}", key.name);
+        }
+        Ok(Item::Setting { key, value, line: text })
+    }
+}

@@ -1,0 +1,110 @@
+//! Lines with several keys, ready to be written, and a user's own pairs on them.
+
+use super::document::{self, Fault, Pair};
+use super::keys::Key;
+use super::scan;
+use super::value::Value;
+
+/// A line with several keys, ready to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfLine {
+    pub(super) first: (Key, Value),
+    more: Vec<(Key, Cell)>,
+    extra: Extra,
+}
+
+/// What stands after a key on a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cell {
+    Value(Value),
+    /// Written as `""`. Slurm takes that for a text: `Nodes=""` is a partition without nodes.
+    Empty,
+}
+
+impl ConfLine {
+    pub(super) fn new(key: Key, value: impl Into<Value>) -> Self {
+        Self { first: (key, value.into()), more: Vec::new(), extra: Extra::default() }
+    }
+
+    /// One without a value, or with an empty one, is left out.
+    pub(super) fn set(mut self, key: Key, value: Option<impl Into<Value>>) -> Self {
+        let value = value.map(Into::into).filter(|value: &Value| !value.is_empty());
+        self.more.extend(value.map(|value| (key, Cell::Value(value))));
+        self
+    }
+
+    /// One without which the line makes no sense: an empty value is an error.
+    pub(super) fn require(mut self, key: Key, value: impl Into<Value>) -> Self {
+        self.more.push((key, Cell::Value(value.into())));
+        self
+    }
+
+    pub(super) fn empty(mut self, key: Key) -> Self {
+        self.more.push((key, Cell::Empty));
+        self
+    }
+
+    pub(super) fn extra(mut self, extra: Extra) -> Self {
+        self.extra = extra;
+        self
+    }
+
+    /// The pairs after the first; what the user's text sets is not written twice.
+    pub(super) fn pairs(&self) -> Vec<(Key, Cell)> {
+        let theirs = |name: &str| self.extra.0.iter().any(|(key, _)| key.name.eq_ignore_ascii_case(name));
+        let ours = self.more.iter().filter(|(key, _)| !theirs(key.name)).cloned();
+        let cell = |value: &str| if value.is_empty() { Cell::Empty } else { Cell::Value(value.into()) };
+        ours.chain(self.extra.0.iter().map(|(key, value)| (*key, cell(value)))).collect()
+    }
+}
+
+/// A user's own pairs for a line: `Weight=5 Gres=gpu:8`. What they set wins over what the operator says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extra(Vec<(Key, String)>);
+
+/// What is wrong with a user's pairs for a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExtraError {
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    #[error("it must be one line, without # and without a backslash")]
+    NotOneLine,
+    #[error("{0} is not a key of this line")]
+    UnknownKey(String),
+    #[error("{0} is the operator's to set")]
+    Owned(String),
+}
+
+impl Extra {
+    /// Reads pairs of the given keys, such as [`slurm::node::ALL`], except those that are not the user's to set.
+    pub fn read(text: &str, keys: &[Key], owned: &[Key]) -> Result<Self, ExtraError> {
+        if text
+            .chars()
+            .any(|letter| letter == '#' || letter == '\\' || (letter.is_control() && letter != '\t'))
+        {
+            return Err(ExtraError::NotOneLine);
+        }
+        if let (None, false) = (scan::key(text), text.trim_matches(scan::is_blank).is_empty()) {
+            return Err(Fault::NotASetting.into());
+        }
+        let known = |pair: Pair| {
+            let find = |keys: &[Key]| super::keys::find(keys, &pair.key).copied();
+            match (find(owned), find(keys)) {
+                (Some(owned), _) => Err(ExtraError::Owned(owned.name.to_owned())),
+                (None, Some(key)) => Ok((key, pair.value)),
+                (None, None) => Err(ExtraError::UnknownKey(pair.key)),
+            }
+        };
+        document::pairs(text)?.into_iter().map(known).collect::<Result<_, _>>().map(Self)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value of a key; the last one counts.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().rfind(|(key, _)| key.name.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}

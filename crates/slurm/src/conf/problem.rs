@@ -1,0 +1,78 @@
+//! What keeps a file from being written.
+
+use std::fmt;
+
+use super::document::Fault;
+use super::quote::Unwritable;
+use super::release::{Release, Support};
+use super::value::Unfit;
+
+/// One thing that cannot be written. Holds no values: one of them may be a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {reason}")]
+pub struct Problem {
+    /// The key, the line or the file that it is about.
+    pub place: String,
+    pub reason: Reason,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    #[error("the value {0}")]
+    Value(#[from] Unfit),
+    #[error("{file} has no such key")]
+    UnknownKey { file: &'static str },
+    #[error("{support}, and Slurm {release} would not start with it")]
+    Refused { release: Release, support: Support },
+    #[error("it is a line with keys of its own: write it as a line")]
+    IsLine,
+    #[error("the comment {0}")]
+    Comment(Unwritable),
+    #[error("the path of the included file {0}")]
+    Include(Unwritable),
+    #[error("this text is for {0}")]
+    OtherFile(&'static str),
+    #[error("line {line} of the text: {fault}")]
+    Text { line: usize, fault: Fault },
+    #[error("Slurm {0} has no such file")]
+    NoSuchFile(Release),
+    #[error("the line is longer than the {0} bytes that Slurm reads of one")]
+    Long(usize),
+    #[error("it is the first key of the line already")]
+    Twice,
+    #[error("Slurm would take this name for the defaults of all lines after it: choose another")]
+    Defaults,
+    #[error(
+        "the text has its own line for {0} and not for the others, and slurmctld does not start where two lines name \
+         a node: name all of these nodes in the text, or none"
+    )]
+    SomeNodes(String),
+    #[error("there is none, and Slurm needs one")]
+    Missing,
+}
+
+impl From<Unwritable> for Reason {
+    fn from(unwritable: Unwritable) -> Self {
+        Self::Value(unwritable.into())
+    }
+}
+
+/// Everything that keeps a file from being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems {
+    pub file: &'static str,
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "write {}: ", self.file)?;
+        for (number, problem) in self.problems.iter().enumerate() {
+            let gap = if number == 0 { "" } else { "; " };
+            write!(out, "{gap}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Problems {}

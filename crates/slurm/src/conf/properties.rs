@@ -1,0 +1,144 @@
+//! What holds for any value and any text, and what a file refuses.
+
+use proptest::prelude::*;
+
+use super::keys::{slurm as key, slurmdbd};
+use super::{
+    ConfFile, Document, Extra, ExtraError, FileKind, NodeLine, PartitionLine, Release, Word, check_invariants,
+};
+use super::{GresLine, HostExpr};
+
+/// What the fuzzer starts from: each piece of the grammar, and what once was read wrong.
+const SEEDS: &[&[u8]] = &[
+    b"",
+    b"ClusterName=a\nSlurmctldHost=h(1.2.3.4)\n",
+    b"# comment \\\nKillWait = 30 # more\n",
+    b"NodeName=n[1-9] Reason=\"a b\" \\\n State=DOWN\n",
+    b"StoragePass=\"a \\# \\\\ b\"\r\n",
+    b"include a.conf\n Include b\nINCLUDE\tc d\n",
+    b"PartitionName=a Nodes=\"\" Default=YES\n",
+    b"A=\"b\"c\nB=\"a b\"c\nC=\"\nD==\nE+=1\n",
+    b"A=1\\",
+    b"A=\"x\xe2\x80\x83y\"z\n\xff=\x00\n",
+    b"include \"a\\#b\"\n",
+    b"A=a\"\xe2\x80\x83b\nB=\\\"a\\\"\n",
+];
+
+#[test]
+fn a_fixed_number_of_damaged_texts_keeps_every_promise() {
+    testkit::mutate::cases(SEEDS, 3_000, check_invariants);
+}
+
+/// Texts made of what matters to the grammar.
+fn grammar() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        4 => prop::sample::select(vec![
+            "Key", "ClusterName", "NodeName", "State", "Prolog", "include ", "=", "+=", " ", "\t", "\n", "\r\n", "\\",
+            "\\\n", "#", "\"", "\"\"", ",", "a", "0", "\u{2003}", "\0", "\u{1}",
+        ]).prop_map(str::to_owned),
+        1 => any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn reader_and_writers_keep_their_promises(text in prop_oneof![3 => grammar(), 1 => any::<String>()]) {
+        check_invariants(text.as_bytes());
+    }
+}
+
+fn slurm() -> ConfFile {
+    ConfFile::new(FileKind::Slurm, Release::V24_11)
+}
+
+fn refusal(file: &ConfFile) -> String {
+    file.render().unwrap_err().to_string()
+}
+
+#[test]
+fn a_key_without_a_value_is_refused_or_left_out_as_the_caller_says() {
+    let empty = "write slurm.conf: LaunchParameters: the value is empty, which ends Slurm's daemons: leave the key out";
+    assert_eq!(refusal(slurm().set(&key::LaunchParameters, "")), empty);
+    assert_eq!(refusal(slurm().set(&key::LaunchParameters, Vec::new())), empty);
+    let mut file = slurm();
+    file.set_opt(&key::LaunchParameters, Some("")).set_opt(&key::KillWait, None::<u16>);
+    assert_eq!(file.render().unwrap(), "");
+}
+
+#[test]
+fn every_problem_is_named_and_no_value_is_shown() {
+    let mut file = ConfFile::new(FileKind::Slurmdbd, Release::V24_11);
+    file.set(&slurmdbd::StoragePass, "geheim\n").set(&slurmdbd::DbdPort, 70000);
+    let error = file.render().unwrap_err();
+    assert_eq!(error.problems.len(), 2);
+    assert!(error.to_string().contains("StoragePass") && error.to_string().contains("DbdPort"), "{error}");
+    assert!(!format!("{error} {error:?} {file:?}").contains("geheim"));
+}
+
+#[test]
+fn what_a_release_does_not_read_is_refused() {
+    for (file, expected) in [
+        (slurm().set(&key::MetricsType, "metrics/openmetrics"), "MetricsType: known since 25.11"),
+        (slurm().set(&key::TopologyPlugin, "topology/flat"), "TopologyPlugin: known since 25.05"),
+        (slurm().set(&slurmdbd::StoragePass, "x"), "StoragePass: slurm.conf has no such key"),
+        (slurm().set(&key::NodeName, "n1 State=DOWN"), "NodeName: it is a line with keys of its own"),
+    ] {
+        assert!(refusal(file).contains(expected), "{}", refusal(file));
+    }
+    let extra = Extra::read("AutoResume=no", key::node::ALL, &[]).unwrap();
+    let mut file = ConfFile::new(FileKind::Slurm, Release::V26_05);
+    let node = NodeLine { extra, ..NodeLine::new(HostExpr::new("n1").unwrap()) };
+    assert!(refusal(file.line(node)).contains("known to no release of stock Slurm"));
+}
+
+#[test]
+fn a_line_without_its_name_is_refused() {
+    let mut file = ConfFile::new(FileKind::Gres, Release::V26_05);
+    assert!(refusal(file.line(GresLine::default())).contains("Name: the value is empty"));
+}
+
+#[test]
+fn a_name_that_slurm_takes_for_something_else_is_refused() {
+    let line = |name: &str| PartitionLine::new(Word::new(name).unwrap());
+    assert!(refusal(slurm().line(line("default"))).contains("the defaults of all lines after it"));
+    assert_eq!(slurm().line(line("DEFAULT")).render().unwrap(), "PartitionName=DEFAULT\n");
+    let mut file = ConfFile::new(FileKind::Gres, Release::V26_05);
+    let extra = Extra::read("name=nic", super::keys::gres::line::ALL, &[]).unwrap();
+    let line = GresLine { name: Word::new("gpu").ok(), extra, ..GresLine::default() };
+    assert!(
+        refusal(file.line(line))
+            .contains("Name on the line Name=gpu: it is the first key of the line already")
+    );
+}
+
+#[test]
+fn a_users_pairs_win_over_ours_and_some_are_not_theirs() {
+    let read = |text| Extra::read(text, key::node::ALL, &[key::node::NodeAddr]);
+    let node = NodeLine {
+        cpus: Some(1),
+        weight: Some(2),
+        extra: read("cpus=8 Gres=gpu:2").unwrap(),
+        ..NodeLine::new(HostExpr::new("n1").unwrap())
+    };
+    assert_eq!(slurm().line(node).render().unwrap(), "NodeName=n1 Weight=2 CPUs=8 Gres=gpu:2\n");
+    assert_eq!(read("nodeaddr=x"), Err(ExtraError::Owned("NodeAddr".into())));
+    assert_eq!(read("Banana=x"), Err(ExtraError::UnknownKey("Banana".into())));
+    for text in ["CPUs=8 # x", "CPUs=8\nKillWait=1", "CPUs=8\\"] {
+        assert_eq!(read(text), Err(ExtraError::NotOneLine), "{text:?}");
+    }
+    assert!(matches!(read("CPUs="), Err(ExtraError::Fault(_))));
+    assert!(matches!(read("hello"), Err(ExtraError::Fault(_))));
+    assert!(read(" ").unwrap().is_empty());
+}
+
+#[test]
+fn a_users_text_with_faults_is_refused_with_the_line() {
+    let user = Document::read(FileKind::Slurm, "KillWait=1\nWaitTime=\n");
+    let error = refusal(slurm().text(&user));
+    assert!(error.contains("line 2 of the text: WaitTime has no value"), "{error}");
+    let other = Document::read(FileKind::Cgroup, "ConstrainCores=yes\n");
+    assert!(refusal(slurm().text(&other)).contains("this text is for cgroup.conf"));
+}

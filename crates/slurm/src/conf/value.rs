@@ -1,0 +1,329 @@
+//! Values of settings: text, numbers, yes and no, lists, options, times, and the words that stand on lines with several
+//! keys; and whether a text is a value of its key.
+
+use std::fmt;
+
+use super::hosts::{self, HostExpr, HostExprError};
+use super::keys::Kind;
+use super::quote::Unwritable;
+use crate::units::{Memory, TimeLimit, UnitError};
+
+/// What is written after `Key=`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Value {
+    Text(String),
+    Number(i128),
+    YesNo(bool),
+    /// With commas between them.
+    List(Vec<String>),
+    Options(Options),
+    Time(TimeLimit),
+}
+
+impl Value {
+    /// The value as Slurm is to read it for a key of this kind.
+    pub(super) fn text(&self, kind: Kind) -> Result<String, Unfit> {
+        Ok(match self {
+            Self::Text(text) => text.clone(),
+            Self::Number(number) => number.to_string(),
+            Self::YesNo(yes) => if *yes { "yes" } else { "no" }.to_owned(),
+            Self::List(items) => {
+                items.iter().try_for_each(|item| check_item(item))?;
+                items.join(",")
+            }
+            Self::Options(options) => options.text()?,
+            Self::Time(limit) => match (kind, limit) {
+                (Kind::Time, limit) => limit.to_string(),
+                (Kind::Seconds, TimeLimit::Seconds(seconds)) => seconds.to_string(),
+                (Kind::Seconds, TimeLimit::Unlimited) => "INFINITE".to_owned(),
+                _ => return Err(Unfit::NoTime),
+            },
+        })
+    }
+
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::List(items) => items.is_empty(),
+            Self::Options(options) => options.0.is_empty(),
+            Self::Number(_) | Self::YesNo(_) | Self::Time(_) => false,
+        }
+    }
+}
+
+pub(super) fn check_item(item: &str) -> Result<(), Unfit> {
+    match item {
+        "" => Err(Unwritable::Empty.into()),
+        _ if item.contains(',') => Err(Unwritable::Letter(',').into()),
+        _ => Ok(()),
+    }
+}
+
+/// Options in one value, such as those of SlurmctldParameters: `enable_configless,conmgr_threads=32`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Options(Vec<(String, Option<String>)>);
+
+impl Options {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An option without a value.
+    #[must_use]
+    pub fn flag(mut self, name: &str) -> Self {
+        self.0.push((name.to_owned(), None));
+        self
+    }
+
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
+        self.0.push((name.to_owned(), Some(value.to_string())));
+        self
+    }
+
+    fn text(&self) -> Result<String, Unfit> {
+        let mut parts = Vec::with_capacity(self.0.len());
+        for (name, value) in &self.0 {
+            check_item(name)?;
+            if name.contains('=') {
+                return Err(Unwritable::Letter('=').into());
+            }
+            parts.push(match value {
+                None => name.clone(),
+                Some(value) => {
+                    check_item(value)?;
+                    format!("{name}={value}")
+                }
+            });
+        }
+        Ok(parts.join(","))
+    }
+}
+
+macro_rules! from {
+    ($($from:ty: |$value:ident| $into:expr;)*) => {
+        $(impl From<$from> for Value {
+            fn from($value: $from) -> Self {
+                $into
+            }
+        })*
+    };
+}
+
+from! {
+    &str: |text| Self::Text(text.to_owned());
+    String: |text| Self::Text(text);
+    &String: |text| Self::Text(text.clone());
+    bool: |yes| Self::YesNo(yes);
+    u16: |number| Self::Number(number.into());
+    u32: |number| Self::Number(number.into());
+    u64: |number| Self::Number(number.into());
+    i32: |number| Self::Number(number.into());
+    i64: |number| Self::Number(number.into());
+    Vec<String>: |items| Self::List(items);
+    Options: |options| Self::Options(options);
+    TimeLimit: |limit| Self::Time(limit);
+    // Every key that takes an amount of memory takes a number of MiB.
+    Memory: |memory| Self::Number(memory.mib().into());
+    Word: |word| Self::Text(word.0);
+    HostExpr: |hosts| Self::Text(hosts.into());
+}
+
+impl<const N: usize> From<[&str; N]> for Value {
+    fn from(items: [&str; N]) -> Self {
+        Self::List(items.map(str::to_owned).to_vec())
+    }
+}
+
+impl From<&[&str]> for Value {
+    fn from(items: &[&str]) -> Self {
+        Self::List(items.iter().map(ToString::to_string).collect())
+    }
+}
+
+/// Why a value is not one of its key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    #[error(transparent)]
+    Unwritable(#[from] Unwritable),
+    #[error("is not a whole number from 0 to {0}")]
+    Number(u64),
+    #[error("is not a number")]
+    Float,
+    #[error("is neither yes nor no")]
+    YesNo,
+    #[error("is no time: {0}")]
+    Time(UnitError),
+    #[error("is neither a number of seconds nor INFINITE")]
+    Seconds,
+    #[error("is a time, which this key does not take: write the number in the unit of the key")]
+    NoTime,
+    #[error(transparent)]
+    Hosts(#[from] HostExprError),
+}
+
+impl Kind {
+    /// Whether Slurm takes this as a value; one that it does not take ends the daemon.
+    pub(super) fn check(self, text: &str) -> Result<(), Unfit> {
+        match self {
+            Self::Text | Self::Each | Self::Line(_) => Ok(()),
+            Self::Hosts => Ok(hosts::check_value(text)?),
+            Self::HostsLine(_) => Ok(hosts::check(text)?),
+            Self::Time => TimeLimit::parse(text).map(drop).map_err(Unfit::Time),
+            Self::Seconds => {
+                let endless = ["INFINITE", "NONE", "-1"].iter().any(|word| word.eq_ignore_ascii_case(text));
+                let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+                if endless || (digits && text.parse::<u32>().is_ok()) { Ok(()) } else { Err(Unfit::Seconds) }
+            }
+            Self::U16 => whole_number(text, u16::MAX.into(), false),
+            Self::U32 => whole_number(text, u32::MAX.into(), true),
+            Self::U64 => whole_number(text, u64::MAX, true),
+            Self::Float => {
+                let plain = text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte));
+                let number = plain && text.parse::<f32>().is_ok_and(f32::is_finite);
+                if number || is_infinite(text) { Ok(()) } else { Err(Unfit::Float) }
+            }
+            Self::YesNo => {
+                let known = ["yes", "up", "true", "1", "no", "down", "false", "0"];
+                let found = known.iter().any(|word| word.eq_ignore_ascii_case(text));
+                if found { Ok(()) } else { Err(Unfit::YesNo) }
+            }
+        }
+    }
+}
+
+fn is_infinite(text: &str) -> bool {
+    text.eq_ignore_ascii_case("UNLIMITED") || text.eq_ignore_ascii_case("INFINITE")
+}
+
+/// As Slurm reads one: with `0x` in sixteens, with a leading 0 in eights, and larger ones with a K for 1024 of them.
+fn whole_number(text: &str, greatest: u64, thousands: bool) -> Result<(), Unfit> {
+    let unfit = Unfit::Number(greatest);
+    if is_infinite(text) {
+        return Ok(());
+    }
+    let digits = text.strip_suffix(['k', 'K']).filter(|_| thousands).unwrap_or(text);
+    let unit = if digits.len() < text.len() { 1024 } else { 1 };
+    let (digits, radix) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(rest) => (rest, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => (digits, 8),
+        None => (digits, 10),
+    };
+    if digits.starts_with(['+', '-']) {
+        return Err(unfit);
+    }
+    let number = u64::from_str_radix(digits, radix).ok().and_then(|number| number.checked_mul(unit));
+    if number.is_some_and(|number| number <= greatest) { Ok(()) } else { Err(unfit) }
+}
+
+/// A name on a line with several keys: of a partition, a switch, a feature.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Word(String);
+
+impl Word {
+    /// Refuses what would end the name, or start another key or a comment; also a comma, since a name is one of a list,
+    /// and brackets, in which Slurm has addresses, counts and ranges.
+    pub fn new(text: &str) -> Result<Self, Unwritable> {
+        check_word(text)?;
+        let bad = |letter: &char| [',', '(', ')', '[', ']'].contains(letter);
+        text.chars()
+            .find(bad)
+            .map_or_else(|| Ok(Self(text.to_owned())), |letter| Err(Unwritable::Letter(letter)))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+pub(super) fn check_word(text: &str) -> Result<(), Unwritable> {
+    if text.is_empty() {
+        return Err(Unwritable::Empty);
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Unwritable::Control);
+    }
+    let bad = |letter: &char| letter.is_whitespace() || ['=', '#', '"', '\'', '\\'].contains(letter);
+    text.chars().find(bad).map_or(Ok(()), |letter| Err(Unwritable::Letter(letter)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_that_slurm_reads() {
+        for good in ["0", "65535", "0x10", "010", "INFINITE", "unlimited"] {
+            assert_eq!(Kind::U16.check(good), Ok(()), "{good}");
+        }
+        for bad in ["", "-1", "+1", "65536", "08", "1k", "1.5", "ten", "0x", "k", " 1"] {
+            assert_eq!(Kind::U16.check(bad), Err(Unfit::Number(65535)), "{bad:?}");
+        }
+        assert_eq!(Kind::U32.check("4k"), Ok(()));
+        assert_eq!(Kind::U64.check("18446744073709551615"), Ok(()));
+        assert!(Kind::U64.check("18446744073709551615k").is_err());
+    }
+
+    #[test]
+    fn yes_no_and_shares_are_those_that_slurm_reads() {
+        for good in ["YES", "no", "Up", "0"] {
+            assert_eq!(Kind::YesNo.check(good), Ok(()), "{good}");
+        }
+        assert_eq!(Kind::YesNo.check("on"), Err(Unfit::YesNo));
+        for good in ["95.5", "100", "INFINITE"] {
+            assert_eq!(Kind::Float.check(good), Ok(()), "{good}");
+        }
+        for bad in ["", "x", "nan", "95%"] {
+            assert_eq!(Kind::Float.check(bad), Err(Unfit::Float), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_option_cannot_bring_another_one_along() {
+        let text = |options: Options| Value::from(options).text(Kind::Text);
+        let good = Options::new().flag("enable_configless").with("conmgr_threads", 32);
+        assert_eq!(text(good).unwrap(), "enable_configless,conmgr_threads=32");
+        assert!(text(Options::new().with("jwt_key", "/a,disable=1")).is_err());
+        assert!(text(Options::new().flag("a=b")).is_err());
+        assert!(text(Options::new().with("jwt_key", "")).is_err());
+        assert!(Value::from(["a,b"]).text(Kind::Text).is_err());
+    }
+
+    #[test]
+    fn a_time_is_written_as_its_key_takes_it() {
+        let half_an_hour = Value::from(TimeLimit::parse("30").unwrap());
+        assert_eq!(half_an_hour.text(Kind::Time).unwrap(), "00:30:00");
+        assert_eq!(half_an_hour.text(Kind::Seconds).unwrap(), "1800");
+        // Minutes, seconds and other units are in keys of this kind, and 0 is what Slurm would read of many a time.
+        for kind in [Kind::U16, Kind::Text] {
+            assert_eq!(half_an_hour.text(kind), Err(Unfit::NoTime), "{kind:?}");
+        }
+        let endless = Value::from(TimeLimit::Unlimited);
+        assert_eq!(endless.text(Kind::Time).unwrap(), "UNLIMITED");
+        assert_eq!(endless.text(Kind::Seconds).unwrap(), "INFINITE");
+    }
+
+    #[test]
+    fn times_and_seconds_are_those_that_slurm_reads() {
+        for good in ["30", "1-12", "2-03:04:05", "INFINITE", "unlimited", "-1"] {
+            assert_eq!(Kind::Time.check(good), Ok(()), "{good}");
+        }
+        for bad in ["", "30m", "1-2-3", "NONE"] {
+            assert!(matches!(Kind::Time.check(bad), Err(Unfit::Time(_))), "{bad}");
+        }
+        for good in ["30", "INFINITE", "none", "-1", "1000000000"] {
+            assert_eq!(Kind::Seconds.check(good), Ok(()), "{good}");
+        }
+        for bad in ["", "UNLIMITED", "1:00", "0-00:10:00", "10m", "4294967296", "+1"] {
+            assert_eq!(Kind::Seconds.check(bad), Err(Unfit::Seconds), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_word_cannot_start_another_key() {
+        for bad in ["", "a b", "a=b", "a#b", "a\"b", "a\nb", "a\\", "a,b", "a(10.0.0.1", "a[1-2]"] {
+            assert!(Word::new(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The reader and the tables of keys, held against Slurm's own parser.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use slurm::conf::{ConfFile, Document, FileKind, Key, Kind, Release, Severity, keys::slurm as key};
+use testkit::cache::SlurmVersion;
+
+use super::bench::{Bench, config};
+use super::{base, examples, gres, put_base, site};
+
+/// What a text is made of that is hard to read back.
+fn awkward() -> impl Strategy<Value = String> {
+    let piece = proptest::sample::select(vec![
+        "a", "B", "=", " ", "  ", "#", "\\", "\\\\", "\"", "'", ",", "(", ")", "+", "-", ";", "$", "ü",
+        "\u{2003}", "Key=",
+    ]);
+    proptest::collection::vec(piece, 1..10).prop_map(|pieces| pieces.concat())
+}
+
+fn samples<T>(count: usize, strategy: &impl Strategy<Value = T>) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..count).filter_map(|_| strategy.new_tree(&mut runner).ok()).map(|tree| tree.current()).collect()
+}
+
+/// Each of several programs counts and is shown, so one start of slurmctld reads many values.
+const MANY: Key = key::Epilog;
+
+fn shown_values(answer: &str) -> Vec<String> {
+    let config = config(answer);
+    (0..)
+        .map_while(|number| config.get(&format!("{}[{number}]", MANY.name.to_lowercase())).cloned())
+        .collect()
+}
+
+pub(crate) async fn values_are_read_back_as_they_were_given(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    let mut file = ConfFile::new(FileKind::Slurm, bench.release());
+    let mut written = Vec::new();
+    for value in samples(400, &awkward()) {
+        let mut next = file.clone();
+        if next.set(&MANY, value.as_str()).render().is_ok() {
+            file = next;
+            written.push(value);
+        }
+    }
+    ensure!(written.len() > 200, "only {} of the values can be written", written.len());
+    put_base(&bench, &site(), &file.render()?)?;
+    let answer = bench.ask("scontrol show config").await?;
+    assert_eq!(shown_values(&answer), written);
+    Ok(())
+}
+
+/// Lines as users write them, good and bad, of keys that may be there several times.
+fn lines() -> impl Strategy<Value = String> {
+    let piece = proptest::sample::select(vec![
+        "Epilog=",
+        "Epilog = ",
+        "epilog+=",
+        " Epilog=",
+        "a",
+        "b",
+        " ",
+        "\t",
+        "\"",
+        "\"\"",
+        "#",
+        "\\",
+        "\\\\",
+        "\\\n",
+        "\n",
+        "\r\n",
+        "\n",
+        "=",
+        "MailDomain=1",
+        "DownNodes=x ",
+        "State=DOWN",
+        "Reason=",
+        "\nEpilog=",
+        "\nEpilog=\"",
+        "\" \n",
+    ]);
+    proptest::collection::vec(piece, 1..40).prop_map(|pieces| pieces.concat() + "\n")
+}
+
+pub(crate) async fn faults_are_those_that_slurm_finds(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    put_base(&bench, &site(), "")?;
+    let texts = samples(150, &lines());
+    for (number, text) in texts.iter().enumerate() {
+        bench.file(&format!("texts/{number}"), &format!("{text}# end\n"))?;
+    }
+    // A program that only reads the file: it says what is wrong and with which line.
+    let script = "for text in texts/*; do cp slurm_base.conf.noedit all.conf; echo \"include /case/$text\" >> all.conf
+echo \"@ ${text#texts/}\"; SLURM_CONF=/case/all.conf timeout 2 slurmd -G -N worker-0 2>&1 >/dev/null | grep 'Parse error in file /case/texts'; done";
+    let said = bench.shell(script).await?;
+    let mut faulty = vec![BTreeSet::new(); texts.len()];
+    let mut current = 0;
+    for line in said.lines() {
+        if let Some(number) = line.strip_prefix("@ ") {
+            current = number.parse::<usize>()?;
+        } else if let Some((_, rest)) = line.split_once(" line ") {
+            let number = rest.split(':').next().unwrap_or_default().parse::<usize>()?;
+            faulty[current].insert(number);
+        }
+    }
+    let mut with_faults = 0;
+    for (number, text) in texts.iter().enumerate() {
+        let document = Document::read(FileKind::Slurm, &format!("{text}# end\n"));
+        // Of an unknown key Slurm does not say the line.
+        let ours: BTreeSet<usize> = document
+            .check(bench.release())
+            .into_iter()
+            .filter(|finding| finding.severity == Severity::Error)
+            .filter(|finding| !finding.message.contains(" is not a key of slurm.conf"))
+            .map(|finding| finding.line)
+            .collect();
+        assert_eq!(ours, faulty[number], "lines of {text:?}: {:?}", document.faults().collect::<Vec<_>>());
+        with_faults += usize::from(!ours.is_empty());
+    }
+    ensure!((30..140).contains(&with_faults), "{with_faults} texts with faults say little");
+
+    // And what is no fault has the value that Slurm reads.
+    let good: Vec<Document> = texts
+        .iter()
+        .map(|text| Document::read(FileKind::Slurm, text))
+        .filter(|document| {
+            document.check(bench.release()).iter().all(|found| found.severity != Severity::Error)
+        })
+        .collect();
+    let text: String = good.iter().map(Document::text).collect();
+    let text = text
+        .lines()
+        .filter(|line| !line.contains("DownNodes"))
+        .fold(String::new(), |all, line| all + line + "\n");
+    let document = Document::read(FileKind::Slurm, &text);
+    ensure!(document.faults().next().is_none());
+    put_base(&bench, &site(), &text)?;
+    let shown = shown_values(&bench.ask("scontrol show config").await?);
+    assert_eq!(shown, document.get_all(MANY.name).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// A value that the kind takes.
+fn sample(kind: Kind) -> &'static str {
+    match kind {
+        Kind::U16 | Kind::U32 | Kind::U64 | Kind::Float => "1",
+        Kind::Time | Kind::Seconds => "1",
+        Kind::YesNo => "yes",
+        Kind::Text | Kind::Each | Kind::Hosts | Kind::Line(_) | Kind::HostsLine(_) => "x",
+    }
+}
+
+/// Every key of a file, each on a line, and one that nobody knows.
+fn every_key(file: FileKind) -> String {
+    let mut text = "Banana=1\n".to_owned();
+    for key in file.keys() {
+        let line = format!("{}={}", key.name, sample(key.kind));
+        match key.kind.line() {
+            Some(keys) => {
+                text += &keys
+                    .iter()
+                    .map(|more| format!("{line} {}={}\n", more.name, sample(more.kind)))
+                    .collect::<String>();
+            }
+            None => text += &format!("{line}\n"),
+        }
+    }
+    text
+}
+
+/// What the tables say that a release does not know.
+fn unknown_keys(file: FileKind, release: Release) -> BTreeSet<String> {
+    let all = file.keys().iter().flat_map(|key| {
+        let more = key.kind.line().unwrap_or_default();
+        let known = key.support.is_known_in(release);
+        // Of a line that is not known nothing else is looked at.
+        [*key].into_iter().chain(more.iter().copied().filter(move |_| known))
+    });
+    let unknown = all.filter(|key| !key.support.is_known_in(release)).map(|key| key.name.to_owned());
+    unknown.chain(["Banana".to_owned()]).collect()
+}
+
+pub(crate) async fn each_release_knows_the_keys_that_the_tables_say(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start_with_accounting(version).await?;
+    let release = bench.release();
+    let base = base(&bench)?;
+    for file in FileKind::ALL {
+        // Each plugin of MPI reads over the keys of the others; see the test of its file.
+        if file == FileKind::Mpi {
+            continue;
+        }
+        bench.clear()?;
+        let topology = if file == FileKind::Block { "topology/block" } else { "topology/tree" };
+        let here = base
+            .replace("SlurmctldHost=slurmctld", "SlurmctldHost=slurmdbd")
+            .replace("topology/tree", topology);
+        let private = match version {
+            SlurmVersion::V24_11 => "JobContainerType=job_container/tmpfs\n",
+            SlurmVersion::V26_05 => "NamespaceType=namespace/tmpfs\n",
+        };
+        bench.file("slurm.conf", &(here + if file == FileKind::JobContainer { private } else { "" }))?;
+        bench.file("gres.conf", &gres(release)?)?;
+        bench.file("topology.conf", &examples::tree(release).render()?)?;
+        if file == FileKind::Slurm {
+            bench.file("slurm.conf", &every_key(file))?;
+        } else {
+            bench.file(file.file_name(), &every_key(file))?;
+        }
+        let reader = match file {
+            FileKind::Slurm => "scontrol show config",
+            FileKind::Slurmdbd => {
+                "chown -R slurm .; timeout 5 setpriv --reuid slurm --clear-groups slurmdbd -D"
+            }
+            FileKind::Gres => "timeout 5 slurmd -G -N worker-0",
+            FileKind::JobContainer => "timeout 5 slurmd -D -N worker-0",
+            FileKind::Cgroup | FileKind::Mpi | FileKind::Tree | FileKind::Block => "timeout 5 slurmctld -D",
+        };
+        let said = bench.shell(reader).await?;
+        let unknown: BTreeSet<String> = said
+            .lines()
+            .filter_map(|line| Some(line.split_once("unrecognized key: ")?.1.trim().to_owned()))
+            .collect();
+        assert_eq!(unknown, unknown_keys(file, release), "{file:?}: {said}");
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! Times and host lists of a user's text: what ends slurmctld is said before, and so is what it takes for something else.
+
+use anyhow::{Context, Result, ensure};
+use slurm::conf::{Document, FileKind, Severity};
+use testkit::cache::SlurmVersion;
+
+use super::bench::{Bench, Run};
+use super::{examples, put_base, site};
+
+/// What slurmctld says when it ends, or None where it starts all the same.
+type Ends = Option<&'static str>;
+
+const LINES: &[(&str, Ends)] = &[
+    ("NodeName=z[1- State=CLOUD", Some("Unable to create NodeAddr list")),
+    ("NodeName=z[5-3] State=CLOUD", Some("Unable to create NodeAddr list")),
+    ("NodeName=z[1,] State=CLOUD", Some("Unable to create NodeAddr list")),
+    ("NodeName=z[0-65536] State=CLOUD", Some("Unable to create NodeAddr list")),
+    ("NodeName=z[1-2] NodeAddr=10.0.0.[1- State=CLOUD", Some("Unable to create NodeAddr list")),
+    ("PartitionName=q Nodes=z[1-", Some("Invalid node names in partition q")),
+    ("PartitionName=q MaxTime=30m", Some("Bad value")),
+    ("PartitionName=q MaxTime=NONE", Some("Bad value")),
+    ("PartitionName=q DefaultTime=99999999999", Some("Bad value")),
+    ("PriorityMaxAge=soon", Some("Bad value")),
+    ("SuspendTime=4294967296", Some("Bad value")),
+    // Taken for z5, for nothing, and for `z]`.
+    ("NodeName=z[5-] State=CLOUD", None),
+    ("DownNodes=z[1-", None),
+    ("NodeName=z] State=CLOUD", None),
+    // Taken for 10 seconds.
+    ("SuspendTime=10m", None),
+    ("SuspendTime=10:00", None),
+    // No power saving is INFINITE; this is 0, with which nodes are switched off as soon as they are idle.
+    ("SuspendTime=UNLIMITED", None),
+];
+
+const GOOD: &str = "SuspendExcNodes=worker-[0-1]:1,static-0\nSuspendTime=none\nPreemptExemptTime=-1\nPriorityMaxAge=2-12\n\
+                    PartitionName=q Nodes=switch{s1} MaxTime=Unlimited DefaultTime=90:30 SuspendTime=INFINITE\n";
+
+pub(crate) async fn broken_times_and_host_lists_are_found(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    for (line, ends) in LINES {
+        let findings = Document::read(FileKind::Slurm, line).check(bench.release());
+        ensure!(findings.iter().any(|found| found.severity == Severity::Error), "nothing is said of {line}");
+        put_base(&bench, &site(), &format!("{line}\n"))?;
+        let Run { log, answer } = bench.slurmctld("scontrol show config").await?;
+        match ends {
+            Some(says) => {
+                ensure!(answer.is_none() && log.contains(says) && log.contains("fatal"), "{line}: {log}");
+            }
+            None => ensure!(answer.is_some(), "slurmctld does not start with {line}:\n{log}"),
+        }
+        if *line == "SuspendTime=UNLIMITED" {
+            let answer = answer.context("no answer")?;
+            ensure!(super::config(&answer).get("suspendtime").is_some_and(|time| time == "0 sec"), answer);
+        }
+    }
+    assert_eq!(Document::read(FileKind::Slurm, GOOD).check(bench.release()), []);
+    put_base(&bench, &site(), GOOD)?;
+    let shown = bench.config().await?;
+    assert_eq!(shown.get("suspendtime").map(String::as_str), Some("INFINITE"));
+    Ok(())
+}
+
+/// What the merge keeps from slurmctld: a node that two lines name, and a partition that it takes for defaults.
+pub(crate) async fn names_that_would_end_or_be_lost_are_guarded(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    let (release, site) = (bench.release(), site());
+    let merged = |text: &str| {
+        let user = Document::read(FileKind::Slurm, text);
+        let mut file = examples::base(release, &site);
+        file.drop_overridden(&user);
+        file.text(&user).render()
+    };
+
+    let some = "NodeName=worker-1 State=CLOUD\n";
+    put_base(&bench, &site, some)?;
+    let Run { log, answer } = bench.slurmctld("").await?;
+    ensure!(answer.is_none() && log.contains("Duplicated NodeName worker-1"), log);
+    ensure!(merged(some).is_err_and(|error| error.to_string().contains("own line for worker-1 ")));
+
+    let all = "NodeName=worker-[2-3],worker-[0-1] CPUs=3 State=CLOUD\n";
+    put_base(&bench, &site, "")?;
+    bench.file("slurm_base.conf.noedit", &merged(all)?)?;
+    let node = bench.ask("scontrol --oneliner show node worker-1").await?;
+    ensure!(node.contains("CPUTot=3 "), node);
+
+    put_base(&bench, &site, "PartitionName=default Nodes=ALL\n")?;
+    let partition = bench.ask("scontrol --oneliner show partition default").await?;
+    ensure!(partition.contains("Partition default not found"), partition);
+    Ok(())
+}
