@@ -1,0 +1,88 @@
+//! What slurmdbd keeps.
+
+use super::control::plain;
+use crate::call::{Call, query};
+use crate::client::{Client, Listed};
+use crate::error::RestError;
+use crate::record::Json;
+use crate::record::accounting::{Association, Job, Qos, User};
+
+/// Which jobs to ask slurmdbd for. It filters for itself.
+#[derive(Debug, Clone, Default)]
+pub struct AccountingJobs {
+    pub cluster: Option<String>,
+    /// Jobs that were there in this span: seconds since 1970.
+    pub from: Option<u64>,
+    pub until: Option<u64>,
+    pub user: Option<String>,
+    pub account: Option<String>,
+    pub partition: Option<String>,
+    /// `RUNNING`, `FAILED`, …
+    pub state: Option<String>,
+    /// Times and usage as they are, and not cut to the span.
+    pub whole_usage: bool,
+    /// With steps, which make an answer many times larger.
+    pub steps: bool,
+}
+
+impl AccountingJobs {
+    fn query(&self) -> String {
+        let time = |time: Option<u64>| time.map(|seconds| format!("uts{seconds}"));
+        let flag = |set: bool| set.then(|| "true".to_owned());
+        query([
+            ("cluster", self.cluster.clone()),
+            ("start_time", time(self.from)),
+            ("end_time", time(self.until)),
+            ("users", self.user.clone()),
+            ("account", self.account.clone()),
+            ("partition", self.partition.clone()),
+            ("state", self.state.clone()),
+            ("disable_truncate_usage_time", flag(self.whole_usage)),
+            ("skip_steps", flag(!self.steps)),
+        ])
+    }
+}
+
+impl Client {
+    pub async fn accounting_jobs(&self, wanted: &AccountingJobs) -> Result<Listed<Json<Job>>, RestError> {
+        let path = format!("jobs/{}", wanted.query());
+        self.list(&Call::read("accounting_jobs", path).slurmdb().template("jobs").key("jobs"), |_| true).await
+    }
+
+    pub async fn associations(&self) -> Result<Vec<Association>, RestError> {
+        let call = Call::read("associations", "associations/")
+            .slurmdb()
+            .template("associations")
+            .key("associations");
+        Ok(plain(self.list(&call, |_| true).await?))
+    }
+
+    pub async fn users(&self) -> Result<Vec<User>, RestError> {
+        // Without its associations a user has no default account, either.
+        let call = Call::read("users", "users/?with_assocs=true").slurmdb().template("users").key("users");
+        Ok(plain(self.list(&call, |_| true).await?))
+    }
+
+    pub async fn qos(&self) -> Result<Vec<Qos>, RestError> {
+        let call = Call::read("qos", "qos/").slurmdb().template("qos").key("qos");
+        Ok(plain(self.list(&call, |_| true).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_asked_for_is_in_the_query() {
+        assert_eq!(AccountingJobs::default().query(), "?skip_steps=true");
+        let wanted = AccountingJobs {
+            from: Some(7),
+            user: Some("a b".into()),
+            steps: true,
+            whole_usage: true,
+            ..AccountingJobs::default()
+        };
+        assert_eq!(wanted.query(), "?start_time=uts7&users=a%20b&disable_truncate_usage_time=true");
+    }
+}

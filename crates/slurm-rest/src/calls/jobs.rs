@@ -1,0 +1,243 @@
+//! Jobs of slurmctld: look, submit, signal, cancel, requeue.
+
+use http::Method;
+use serde::{Deserialize, Serialize};
+use slurm::facts;
+
+use super::Set;
+use super::nodes::exactly;
+use crate::call::{Call, query};
+use crate::client::{Client, Listed};
+use crate::decode::SlurmError;
+use crate::error::{RestError, numbers};
+use crate::record::{Json, Record, job};
+use crate::served::ApiVersion;
+use crate::wire::Text;
+
+const ONE: &str = "job/{job_id}";
+
+/// Which jobs are kept of a list; slurmctld sends all. What is None lets all pass.
+#[derive(Debug, Clone, Default)]
+pub struct JobFilter {
+    pub user: Option<String>,
+    pub account: Option<String>,
+    pub partition: Option<String>,
+    /// Those that have nodes now, also while they end.
+    pub holding_nodes: bool,
+    /// Those that this node is allocated to, by a job's host list.
+    pub node: Option<String>,
+}
+
+impl JobFilter {
+    /// What keeps a node busy.
+    pub fn on_node(name: impl Into<String>) -> Self {
+        Self { holding_nodes: true, node: Some(name.into()), ..Self::default() }
+    }
+
+    fn wants(&self, job: &job::Job) -> bool {
+        let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
+        is(&self.user, &job.user_name)
+            && is(&self.account, &job.account)
+            && is(&self.partition, &job.partition)
+            && (!self.holding_nodes || job.job_state.holds_nodes())
+            && self.node.as_ref().is_none_or(|node| has_node(&job.nodes, node))
+    }
+}
+
+fn has_node(nodes: &str, name: &str) -> bool {
+    slurm::hostlist::Hostlist::parse(nodes).is_ok_and(|list| list.contains(name))
+}
+
+/// A job to submit. Slurm requires where it runs and one variable of its environment at least.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Job {
+    #[serde(skip)]
+    pub script: String,
+    pub name: String,
+    pub current_working_directory: String,
+    pub environment: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub qos: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<String>,
+    /// Names; the job gets at least these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub required_nodes: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u32>,
+    /// `2` or `2-4`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus_per_task: Option<u32>,
+    /// Minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Set>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requeue: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraints: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub standard_error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Submission<'a> {
+    script: &'a str,
+    job: &'a Job,
+}
+
+/// A job that Slurm has taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submitted {
+    pub id: u32,
+}
+
+/// Which processes of a job get a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalTo {
+    /// Those that `srun` started, as with `scancel --signal`.
+    Steps,
+    /// The batch script's shell.
+    Batch,
+    /// The shell, what it started, and all steps.
+    Everything,
+}
+
+impl SignalTo {
+    fn flag(self) -> Option<&'static str> {
+        match self {
+            Self::Steps => None,
+            Self::Batch => Some("BATCH_JOB"),
+            Self::Everything => Some("FULL_JOB"),
+        }
+    }
+}
+
+/// What becomes of a job that is requeued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Requeue {
+    #[default]
+    Pending,
+    Held,
+}
+
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct JobId(u32);
+
+/// How the end of one job, or of one of an array, turned out.
+#[derive(Deserialize)]
+struct Killed {
+    error: KillError,
+}
+
+#[derive(Deserialize)]
+struct KillError {
+    code: i64,
+    #[serde(default)]
+    string: Text,
+}
+
+impl Client {
+    /// Jobs of slurmctld. For tens of thousands slurmrestd needs seconds and gigabytes, whatever is kept of them.
+    pub async fn jobs(&self, filter: &JobFilter) -> Result<Listed<job::Job>, RestError> {
+        self.list(&jobs(), |job| filter.wants(job)).await
+    }
+
+    /// All jobs, with the fields of the caller's own [`crate::record!`].
+    pub async fn jobs_as<T: Record>(&self) -> Result<Listed<T>, RestError> {
+        self.list(&jobs(), |_| true).await
+    }
+
+    /// What keeps a node busy, for people.
+    pub async fn jobs_on(&self, node: &str) -> Result<Vec<facts::Job>, RestError> {
+        let jobs = self.jobs(&JobFilter::on_node(node)).await?;
+        Ok(jobs.records.into_iter().map(job::Job::into_fact).collect())
+    }
+
+    pub async fn job(&self, id: u32) -> Result<job::Job, RestError> {
+        const NAME: &str = "job";
+        let call = about(Call::read(NAME, format!("job/{id}")), id).template(ONE).key("jobs").one();
+        let listed = self.list::<job::Job>(&call, |job| job.job_id == id).await?;
+        exactly(NAME, listed, |_| true, || what(id))
+    }
+
+    pub async fn submit(&self, job: &Job) -> Result<Submitted, RestError> {
+        let call = Call::write("submit", Method::POST, "job/submit").template("job/submit").key("job_id");
+        let JobId(id) = self.one(&call.body(&Submission { script: &job.script, job })?).await?;
+        Ok(Submitted { id })
+    }
+
+    /// Of a job that is over already Slurm says yes as well.
+    pub async fn cancel(&self, id: u32) -> Result<(), RestError> {
+        self.kill("cancel", id, None).await
+    }
+
+    /// A signal by its name, such as `USR1`.
+    pub async fn signal(&self, id: u32, signal: &str, to: SignalTo) -> Result<(), RestError> {
+        self.kill("signal", id, Some((signal, to))).await
+    }
+
+    async fn kill(
+        &self,
+        name: &'static str,
+        id: u32,
+        signal: Option<(&str, SignalTo)>,
+    ) -> Result<(), RestError> {
+        let flags = signal.and_then(|(_, to)| to.flag()).map(str::to_owned);
+        let query = query([("signal", signal.map(|(signal, _)| signal.to_owned())), ("flags", flags)]);
+        let call = Call::write(name, Method::DELETE, format!("job/{id}{query}")).template(ONE).key("status");
+        let call = about(call, id).one();
+        if self.version().await? < ApiVersion::V0_0_42 {
+            // Its answer says yes to every number.
+            self.job(id).await?;
+        }
+        // What went wrong stands in the list, under HTTP 200 and no errors.
+        let status = self.list::<Json<Killed>>(&call, |_| true).await?;
+        if let Some((_, why)) = status.odd {
+            return Err(RestError::Garbage { call: name, why });
+        }
+        let errors = status.records.into_iter().map(|Json(killed)| killed.error);
+        let errors: Vec<SlurmError> = errors
+            .filter(|error| !matches!(error.code, 0 | numbers::ALREADY_DONE))
+            .map(|error| SlurmError { number: error.code, error: error.string, ..SlurmError::default() })
+            .collect();
+        match errors.iter().any(|error| error.number == numbers::INVALID_JOB) {
+            _ if errors.is_empty() => Ok(()),
+            true => Err(RestError::NotFound { call: name, what: what(id) }),
+            false => Err(RestError::Slurm { call: name, status: 200, errors }),
+        }
+    }
+
+    /// Puts a running job back into the queue. From v0.0.45 on.
+    pub async fn requeue(&self, id: u32, then: Requeue) -> Result<(), RestError> {
+        let hold = (then == Requeue::Held).then(|| "true".to_owned());
+        // A GET by its path, a change by what it does.
+        let call =
+            Call::write("requeue", Method::GET, format!("job/{id}/requeue{}", query([("Hold", hold)])));
+        self.done(&about(call, id).template("job/{job_id}/requeue")).await
+    }
+}
+
+fn jobs() -> Call {
+    Call::read("jobs", "jobs/").template("jobs").key("jobs")
+}
+
+fn about(call: Call, id: u32) -> Call {
+    call.about(what(id), numbers::INVALID_JOB)
+}
+
+fn what(id: u32) -> String {
+    format!("job {id}")
+}

@@ -1,0 +1,568 @@
+//! One slurmrestd: which calls it serves, with which token, within which time.
+//!
+//! A read is tried again when nobody answered, at most three times and never past the deadline. A write is tried
+//! again only if it never left, since nobody can tell whether a lost answer was a yes.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use http::{Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body as _, Bytes};
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::Instant;
+use tower::util::BoxCloneSyncService;
+use tower::{Service, ServiceExt};
+use tracing::warn;
+
+use crate::call::{Call, Safety};
+use crate::decode::{DecodeError, Decoded, Decoder, Keep, Limits, Sink, SlurmError};
+use crate::endpoint::{Connector, Endpoint};
+use crate::error::{RestError, numbers};
+use crate::metrics::Metrics;
+use crate::record::{Json, Record};
+use crate::served::{ApiVersion, Paths, Served};
+use crate::token::{Secret, TokenSource, Tokens};
+
+/// A connection that stays unused so long is closed.
+const IDLE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(30);
+const RETRIES: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// An answer that is an error has no list to it.
+const ERROR_LIMITS: Limits = Limits { record: 1 << 20, total: 1 << 20 };
+/// Of warnings that were logged once and not again.
+const KNOWN_WARNINGS: usize = 64;
+
+/// An answer's body as it arrives.
+pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// What carries requests; anything that is a tower `Service` of this form.
+pub type Transport = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, SendError>;
+
+/// A request that brought no answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{source}")]
+pub struct SendError {
+    /// It never left.
+    pub unsent: bool,
+    pub source: BoxError,
+}
+
+/// How a client is made.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// In metrics and logs.
+    pub cluster: Arc<str>,
+    /// `X-SLURM-USER-NAME`; needed only where the token does not name its user, as on a UNIX socket.
+    pub user: Option<Arc<str>>,
+    pub metrics: Metrics,
+    /// For one call, retries included.
+    pub deadline: Duration,
+    pub limits: Limits,
+    /// Of the API versions that both sides know, none newer than this.
+    pub newest: ApiVersion,
+}
+
+impl Options {
+    pub fn new(cluster: impl Into<Arc<str>>) -> Self {
+        Self {
+            cluster: cluster.into(),
+            user: None,
+            metrics: Metrics::default(),
+            deadline: DEADLINE,
+            limits: Limits::default(),
+            newest: ApiVersion::V0_0_45,
+        }
+    }
+}
+
+/// A client of one slurmrestd. Clones share connections, token and what is known of the server.
+#[derive(Clone)]
+pub struct Client {
+    shared: Arc<Shared>,
+    deadline: Duration,
+}
+
+struct Shared {
+    base: String,
+    transport: Transport,
+    tokens: Tokens,
+    options: Options,
+    /// Held while the server is asked, so that all wait for the one question.
+    served: tokio::sync::Mutex<Option<Known>>,
+    warned: Mutex<HashSet<u64>>,
+}
+
+/// What is known of the server, and of which release that is.
+#[derive(Debug, Clone)]
+struct Known {
+    served: Arc<Served>,
+    release: Option<Box<str>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Client")
+            .field("cluster", &self.shared.options.cluster)
+            .field("server", &self.shared.base)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A list, and what is known of it as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed<T> {
+    pub records: Vec<T>,
+    /// By slurmctld's clock; what to ask for changes since.
+    pub last_update: Option<u64>,
+    /// Of slurmrestd.
+    pub release: Option<Box<str>>,
+    /// Records that could not be understood and are missing, and what was odd about the first.
+    pub odd: Option<(u64, String)>,
+}
+
+/// Why one try brought nothing.
+#[derive(Debug)]
+enum Trouble {
+    Unsent(String),
+    Lost(String),
+    Cut(String),
+    Garbage(String),
+    /// It answers, and this path is not among what it serves.
+    NoSuchPath,
+    /// 304.
+    Unchanged,
+    Refused(String),
+    Said {
+        status: StatusCode,
+        errors: Vec<SlurmError>,
+    },
+}
+
+impl Client {
+    #[must_use]
+    pub fn new(endpoint: Endpoint, tokens: Arc<dyn TokenSource>, options: Options) -> Self {
+        let base = endpoint.base();
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE)
+            .build::<_, Full<Bytes>>(Connector(endpoint));
+        let transport = client
+            .map_response(|response| response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+            .map_err(|error: legacy::Error| SendError {
+                unsent: error.is_connect(),
+                source: chain(&error).into(),
+            });
+        Self::with_transport(BoxCloneSyncService::new(transport), base, tokens, options)
+    }
+
+    /// Over a transport of the caller's. `base` is scheme and authority.
+    #[must_use]
+    pub fn with_transport(
+        transport: Transport,
+        base: String,
+        tokens: Arc<dyn TokenSource>,
+        options: Options,
+    ) -> Self {
+        let deadline = options.deadline;
+        let shared = Shared {
+            base,
+            transport,
+            tokens: Tokens::new(tokens),
+            options,
+            served: tokio::sync::Mutex::default(),
+            warned: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared), deadline }
+    }
+
+    /// The same client with another deadline for its calls.
+    #[must_use]
+    pub fn within(&self, deadline: Duration) -> Self {
+        Self { deadline, ..self.clone() }
+    }
+
+    /// The API version that calls use.
+    pub async fn version(&self) -> Result<ApiVersion, RestError> {
+        let call = Call::read("version", String::new());
+        self.timed(&call, async |_, last| Ok(self.served(&call, last).await?.version)).await
+    }
+
+    /// Whether the server has a call at all.
+    pub(crate) async fn serves(&self, call: &Call) -> Result<bool, RestError> {
+        self.timed(call, async |_, last| {
+            Ok(self.served(call, last).await?.has(call.family, &call.method, call.template))
+        })
+        .await
+    }
+
+    /// A list, whole. Records that `keep` does not want are dropped while the answer is read.
+    pub(crate) async fn list<T: Record>(
+        &self,
+        call: &Call,
+        keep: impl Fn(&T) -> bool,
+    ) -> Result<Listed<T>, RestError> {
+        match self.list_if_changed(call, keep).await? {
+            Some(listed) => Ok(listed),
+            None => Err(RestError::Garbage {
+                call: call.name,
+                why: "it says 304 and was not asked for changes".to_owned(),
+            }),
+        }
+    }
+
+    /// None if nothing has changed since the time in the query.
+    pub(crate) async fn list_if_changed<T: Record>(
+        &self,
+        call: &Call,
+        keep: impl Fn(&T) -> bool,
+    ) -> Result<Option<Listed<T>>, RestError> {
+        self.timed(call, async |bytes, last| {
+            let served = self.served(call, last).await?;
+            if !served.has(call.family, &call.method, call.template) {
+                let (method, family, version) = (&call.method, call.family.as_str(), served.version);
+                let why = format!("there is no {method} /{family}/{version}/{}", call.template);
+                return Err(RestError::NotServed { call: call.name, why });
+            }
+            let path = format!("/{}/{}/{}", call.family.as_str(), served.version, call.path);
+            self.ask(call, &path, &keep, bytes, last).await
+        })
+        .await
+    }
+
+    /// One value of an answer that is not large.
+    pub(crate) async fn one<T: serde::de::DeserializeOwned>(&self, call: &Call) -> Result<T, RestError> {
+        let mut listed = self.list::<Json<T>>(call, |_| true).await?;
+        match (listed.records.pop(), listed.odd) {
+            (Some(Json(value)), _) => Ok(value),
+            (None, Some((_, why))) => Err(RestError::Garbage { call: call.name, why }),
+            (None, None) => {
+                Err(RestError::Garbage { call: call.name, why: format!("it has no `{}`", call.key) })
+            }
+        }
+    }
+
+    /// A call whose answer says nothing but yes.
+    pub(crate) async fn done(&self, call: &Call) -> Result<(), RestError> {
+        self.list::<Json<serde::de::IgnoredAny>>(call, |_| false).await.map(drop)
+    }
+
+    /// Runs a call within the deadline and counts it. What went wrong last is a better reason than that time is up.
+    async fn timed<R>(
+        &self,
+        call: &Call,
+        run: impl AsyncFnOnce(&mut u64, &mut Option<RestError>) -> Result<R, RestError>,
+    ) -> Result<R, RestError> {
+        let begin = Instant::now();
+        let (mut bytes, mut last) = (0, None);
+        let outcome = tokio::time::timeout(self.deadline, run(&mut bytes, &mut last)).await;
+        let result = match outcome {
+            Ok(result) => result,
+            Err(_) => Err(last.unwrap_or(RestError::TimedOut { call: call.name, after: self.deadline })),
+        };
+        let class = result.as_ref().err().map_or("ok", RestError::class);
+        let Options { metrics, cluster, .. } = &self.shared.options;
+        metrics.called(cluster, call.name, class, begin.elapsed(), bytes);
+        result
+    }
+
+    /// What the server has, asked once, and again when it may be another one.
+    async fn served(&self, call: &Call, last: &mut Option<RestError>) -> Result<Arc<Served>, RestError> {
+        let mut known = self.shared.served.lock().await;
+        if let Some(known) = &*known {
+            return Ok(known.served.clone());
+        }
+        let discover = Call { name: call.name, key: "paths", ..Call::read("", String::new()) };
+        let listed = self.ask::<Paths>(&discover, "/openapi/v3", &|_| true, &mut 0, last).await?;
+        let paths = listed.and_then(|mut listed| listed.records.pop()).unwrap_or_default();
+        let served = Served::choose(&paths, self.shared.options.newest)
+            .map_err(|why| RestError::NotServed { call: call.name, why })?;
+        let served = Arc::new(served);
+        *known = Some(Known { served: served.clone(), release: None });
+        Ok(served)
+    }
+
+    async fn forget_server(&self) {
+        *self.shared.served.lock().await = None;
+    }
+
+    /// An answer of another release than the last one is of another server, with perhaps more calls.
+    async fn note_release(&self, release: Option<&str>) {
+        let Some(release) = release else { return };
+        let mut known = self.shared.served.lock().await;
+        match known.as_mut().map(|known| &mut known.release) {
+            Some(Some(before)) if **before != *release => *known = None,
+            Some(unknown @ None) => *unknown = Some(release.into()),
+            _ => {}
+        }
+    }
+
+    /// Sends until there is an answer, or no use in another try. None: 304.
+    async fn ask<T: Record>(
+        &self,
+        call: &Call,
+        path: &str,
+        keep: &impl Fn(&T) -> bool,
+        bytes: &mut u64,
+        last: &mut Option<RestError>,
+    ) -> Result<Option<Listed<T>>, RestError> {
+        let (mut tried, mut renewed) = (0, false);
+        loop {
+            let token = self
+                .shared
+                .tokens
+                .get()
+                .await
+                .map_err(|source| RestError::Token { call: call.name, source })?;
+            let trouble = match self.exchange(call, path, token.as_ref(), keep, bytes).await {
+                Ok(listed) => {
+                    if call.key != "paths" {
+                        self.note_release(listed.release.as_deref()).await;
+                    }
+                    return Ok(Some(listed));
+                }
+                Err(Trouble::Unchanged) => return Ok(None),
+                Err(trouble) => trouble,
+            };
+            if matches!(trouble, Trouble::Unsent(_) | Trouble::Lost(_) | Trouble::NoSuchPath)
+                && call.key != "paths"
+            {
+                // It may come back as another release.
+                self.forget_server().await;
+            }
+            if !renewed && trouble.may_be_the_token(call) && self.shared.tokens.refused(token.as_ref()).await
+            {
+                renewed = true;
+                continue;
+            }
+            let again = trouble.may_be_tried_again(call);
+            let error = trouble.into_error(call);
+            if !again || tried == RETRIES {
+                return Err(error);
+            }
+            let pause =
+                (FIRST_PAUSE * 2_u32.pow(tried)).min(LONGEST_PAUSE).mul_f64(0.75 + 0.5 * fastrand::f64());
+            tracing::debug!(cluster = %self.shared.options.cluster, %error, ?pause, "trying again");
+            self.shared.options.metrics.retried(&self.shared.options.cluster, call.name);
+            *last = Some(error);
+            tried += 1;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// One request and its answer.
+    async fn exchange<T: Record>(
+        &self,
+        call: &Call,
+        path: &str,
+        token: Option<&Secret>,
+        keep: &impl Fn(&T) -> bool,
+        bytes: &mut u64,
+    ) -> Result<Listed<T>, Trouble> {
+        let request = self.request(call, path, token).map_err(|error| Trouble::Garbage(error.to_string()))?;
+        let mut transport = self.shared.transport.clone();
+        let sent = async { transport.ready().await?.call(request).await };
+        let response = sent.await.map_err(|error| match error.unsent {
+            true => Trouble::Unsent(error.to_string()),
+            false => Trouble::Lost(error.to_string()),
+        })?;
+        let (head, mut body) = response.into_parts();
+        let json = head
+            .headers
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+        match head.status {
+            StatusCode::NOT_MODIFIED => return Err(Trouble::Unchanged),
+            StatusCode::NOT_FOUND if !json => return Err(Trouble::NoSuchPath),
+            status if status.is_success() => {}
+            status => {
+                let mut decoder = Decoder::<Json<serde::de::IgnoredAny>, _>::new("", ERROR_LIMITS, drop);
+                // What cannot be read of an error leaves its status.
+                let errors =
+                    match read(&mut body, &mut decoder, bytes).await.and_then(|()| Ok(decoder.finish()?)) {
+                        Ok(decoded) => decoded.envelope.errors,
+                        Err(_) => Vec::new(),
+                    };
+                return Err(said(status, errors));
+            }
+        }
+        let mut records = Vec::new();
+        let kept = Keep { records: &mut records, wanted: keep };
+        let mut decoder =
+            Decoder::new(call.key, self.shared.options.limits, kept).of_bytes(body.size_hint().exact());
+        read(&mut body, &mut decoder, bytes).await?;
+        let Decoded { envelope, odd, first_odd, found, .. } = decoder.finish()?;
+        for warning in &envelope.warnings {
+            self.warn_once(call, &warning.description, &warning.source);
+        }
+        if !envelope.errors.is_empty() {
+            return Err(said(head.status, envelope.errors));
+        }
+        // Of one thing that is not there some versions send nothing at all.
+        if !found && !call.key.is_empty() && !call.one {
+            return Err(Trouble::Garbage(format!("it has no `{}`", call.key)));
+        }
+        let odd = first_odd.map(|why| (odd, why));
+        if let Some((count, why)) = &odd {
+            self.warn_once(call, &format!("{count} records cannot be understood"), why);
+        }
+        Ok(Listed {
+            records,
+            last_update: envelope.last_update.to_u64(),
+            release: envelope.release.map(|release| release.0),
+            odd,
+        })
+    }
+
+    fn request(
+        &self,
+        call: &Call,
+        path: &str,
+        token: Option<&Secret>,
+    ) -> Result<Request<Full<Bytes>>, http::Error> {
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(format!("{}{path}", self.shared.base))
+            .header(ACCEPT, "application/json");
+        if let Some(token) = token {
+            let mut value = HeaderValue::from_str(token.reveal())?;
+            value.set_sensitive(true);
+            request = request.header("X-SLURM-USER-TOKEN", value);
+        }
+        if let Some(user) = &self.shared.options.user {
+            request = request.header("X-SLURM-USER-NAME", &**user);
+        }
+        if call.body.is_some() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        request.body(Full::from(call.body.clone().unwrap_or_default()))
+    }
+
+    /// Slurm repeats its warnings with every answer.
+    fn warn_once(&self, call: &Call, text: &str, about: &str) {
+        use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+        let id = BuildHasherDefault::<DefaultHasher>::default().hash_one((call.name, text));
+        let mut warned = self.shared.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.len() < KNOWN_WARNINGS && warned.insert(id) {
+            warn!(cluster = %self.shared.options.cluster, call = call.name, warning = text, about, "slurmrestd");
+        }
+    }
+}
+
+async fn read<T: Record, S: Sink<T>>(
+    body: &mut Body,
+    decoder: &mut Decoder<T, S>,
+    bytes: &mut u64,
+) -> Result<(), Trouble> {
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| Trouble::Cut(error.to_string()))?;
+        let Ok(chunk) = frame.into_data() else { continue };
+        *bytes += chunk.len() as u64;
+        decoder.push(&chunk)?;
+    }
+    Ok(())
+}
+
+/// An error with what it is about, which `Display` of hyper's leaves out.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn said(status: StatusCode, errors: Vec<SlurmError>) -> Trouble {
+    let refused = errors.iter().find(|error| error.number == numbers::AUTHENTICATION);
+    match (status, refused) {
+        (_, Some(error)) => Trouble::Refused(error.error.to_string()),
+        (StatusCode::UNAUTHORIZED | StatusCode::NETWORK_AUTHENTICATION_REQUIRED, None) => {
+            Trouble::Refused(format!("HTTP {}", status.as_u16()))
+        }
+        // Some releases say so with an error in place of a 304.
+        _ if errors.iter().any(|error| error.number == numbers::NO_CHANGE) => Trouble::Unchanged,
+        _ => Trouble::Said { status, errors },
+    }
+}
+
+impl From<DecodeError> for Trouble {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::Cut { .. } => Self::Cut(error.to_string()),
+            DecodeError::Garbage { .. } | DecodeError::TooLarge { .. } => Self::Garbage(error.to_string()),
+        }
+    }
+}
+
+impl Trouble {
+    fn is_no_answer(&self) -> bool {
+        match self {
+            Self::Unsent(_) | Self::Lost(_) | Self::Cut(_) => true,
+            Self::Said { status, errors } if errors.is_empty() => {
+                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::Said { errors, .. } => errors.iter().any(|error| numbers::is_no_answer(error.number)),
+            Self::Garbage(_) | Self::NoSuchPath | Self::Unchanged | Self::Refused(_) => false,
+        }
+    }
+
+    fn may_be_tried_again(&self, call: &Call) -> bool {
+        match call.safety {
+            Safety::Read => self.is_no_answer(),
+            Safety::Write => matches!(self, Self::Unsent(_)),
+        }
+    }
+
+    /// slurmdbd's side of slurmrestd says of a bad token that there is no connection to the database.
+    fn may_be_the_token(&self, call: &Call) -> bool {
+        match self {
+            Self::Refused(_) => true,
+            Self::Said { errors, .. } => {
+                call.family == crate::served::Family::Slurmdb
+                    && errors.iter().any(|error| error.number == numbers::NO_DATABASE)
+            }
+            _ => false,
+        }
+    }
+
+    fn into_error(self, call: &Call) -> RestError {
+        let no_answer = self.is_no_answer();
+        let call_name = call.name;
+        match self {
+            Self::Unsent(why) | Self::Lost(why) => RestError::NoAnswer { call: call_name, why },
+            Self::Cut(why) => RestError::Cut { call: call_name, why },
+            Self::Garbage(why) => RestError::Garbage { call: call_name, why },
+            Self::Refused(why) => RestError::Refused { call: call_name, why },
+            Self::NoSuchPath => {
+                RestError::NotServed { call: call_name, why: format!("there is no {}", call.template) }
+            }
+            Self::Unchanged => RestError::Garbage {
+                call: call_name,
+                why: "it says 304 and was not asked for changes".to_owned(),
+            },
+            Self::Said { status, errors } => {
+                let slurm = RestError::Slurm { call: call_name, status: status.as_u16(), errors };
+                let RestError::Slurm { errors, .. } = &slurm else { return slurm };
+                let missing =
+                    call.missing.is_some_and(|missing| errors.iter().any(|error| error.number == missing))
+                        || (call.one
+                            && !errors.is_empty()
+                            && errors.iter().all(numbers::says_nothing_of_that_name));
+                match (no_answer, missing, &call.what) {
+                    (true, ..) => RestError::NoAnswer { call: call_name, why: slurm.reason() },
+                    (false, true, Some(what)) => RestError::NotFound { call: call_name, what: what.clone() },
+                    _ => slurm,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! Tokens for slurmrestd: where they come from, and one place that keeps the newest.
+//!
+//! Many callers share one renewal. A token is renewed before it ends, and at once when it was refused. Keys and
+//! tokens are never printed.
+
+use std::fmt;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures::future::BoxFuture;
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde::Serialize;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// Something that must not be printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Secret(…)")
+    }
+}
+
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TokenError {
+    #[error("sign it: {0}")]
+    Sign(String),
+    #[error("`scontrol token`: {0}")]
+    Scontrol(String),
+    #[error("{0}")]
+    Other(String),
+}
+
+/// A new token.
+#[derive(Debug, Clone)]
+pub struct Minted {
+    /// None: requests carry no token, as on a socket that knows its peer.
+    pub token: Option<Secret>,
+    /// None: it does not end.
+    pub lifetime: Option<Duration>,
+}
+
+/// Where tokens come from.
+pub trait TokenSource: fmt::Debug + Send + Sync {
+    fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>>;
+}
+
+/// What a signed token says beside its user and its time.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Claims {
+    pub issuer: Option<&'static str>,
+    /// `sub`: the user once more.
+    pub subject: bool,
+    /// `nbf`: the moment of signing.
+    pub not_before: bool,
+    /// `jti`: a random UUID.
+    pub id: bool,
+}
+
+/// Signs tokens with slurmctld's own key, HS256. The raw bytes of the key are used.
+#[derive(Clone)]
+pub struct Signed {
+    pub key: Arc<[u8]>,
+    pub user: Box<str>,
+    pub claims: Claims,
+    pub lifetime: Duration,
+}
+
+impl fmt::Debug for Signed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key: _, user, claims, lifetime } = self;
+        out.debug_struct("Signed")
+            .field("user", user)
+            .field("claims", claims)
+            .field("lifetime", lifetime)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Payload<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    iss: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sub: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jti: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nbf: Option<u64>,
+    iat: u64,
+    exp: u64,
+    sun: &'a str,
+}
+
+impl Signed {
+    /// A token from `now` on.
+    pub fn sign(&self, now: SystemTime) -> Result<Secret, TokenError> {
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let Claims { issuer, subject, not_before, id } = self.claims;
+        let payload = Payload {
+            iss: issuer,
+            sub: subject.then_some(&*self.user),
+            jti: id.then(uuid),
+            nbf: not_before.then_some(now),
+            iat: now,
+            exp: now.saturating_add(self.lifetime.as_secs()),
+            sun: &self.user,
+        };
+        let key = EncodingKey::from_secret(&self.key);
+        jsonwebtoken::encode(&Header::new(Algorithm::HS256), &payload, &key)
+            .map(Secret::new)
+            .map_err(|error| TokenError::Sign(error.to_string()))
+    }
+}
+
+/// A random UUID of version 4.
+fn uuid() -> String {
+    let bits = (fastrand::u128(..) & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let hex = format!("{bits:032x}");
+    [(0, 8), (8, 12), (12, 16), (16, 20), (20, 32)]
+        .map(|(from, to)| hex.get(from..to).unwrap_or_default().to_owned())
+        .join("-")
+}
+
+impl TokenSource for Signed {
+    fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>> {
+        Box::pin(async {
+            let token = self.sign(SystemTime::now())?;
+            Ok(Minted { token: Some(token), lifetime: Some(self.lifetime) })
+        })
+    }
+}
+
+/// Asks `scontrol token`, where that may: as root or SlurmUser, with a slurm.conf.
+#[derive(Debug, Clone)]
+pub struct Scontrol {
+    /// The program, and what has to stand before `token`.
+    pub command: Vec<String>,
+    pub user: Box<str>,
+    pub lifetime: Duration,
+}
+
+impl Scontrol {
+    /// How long the command may take.
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    pub fn new(user: impl Into<Box<str>>, lifetime: Duration) -> Self {
+        Self { command: vec!["scontrol".to_owned()], user: user.into(), lifetime }
+    }
+
+    async fn ask(&self) -> Result<Secret, TokenError> {
+        let fail = |why: String| TokenError::Scontrol(why);
+        let (program, arguments) =
+            self.command.split_first().ok_or_else(|| fail("no program given".to_owned()))?;
+        let mut command = tokio::process::Command::new(program);
+        command.args(arguments).arg("token").arg(format!("username={}", self.user));
+        command.arg(format!("lifespan={}", self.lifetime.as_secs()));
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        let output = match tokio::time::timeout(Self::LIMIT, command.output()).await {
+            Ok(output) => output.map_err(|error| fail(format!("start {program}: {error}")))?,
+            Err(_) => return Err(fail(format!("no answer within {} s", Self::LIMIT.as_secs()))),
+        };
+        if !output.status.success() {
+            // Standard output could hold a token; what went wrong is on the other one.
+            let told = String::from_utf8_lossy(&output.stderr);
+            return Err(fail(format!("{}: {}", output.status, told.trim())));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let token = text.lines().find_map(|line| line.trim().strip_prefix("SLURM_JWT="));
+        token
+            .filter(|token| !token.is_empty())
+            .map(Secret::new)
+            .ok_or_else(|| fail("it printed no SLURM_JWT=".to_owned()))
+    }
+}
+
+impl TokenSource for Scontrol {
+    fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>> {
+        Box::pin(async { Ok(Minted { token: Some(self.ask().await?), lifetime: Some(self.lifetime) }) })
+    }
+}
+
+/// One token that somebody else looks after.
+#[derive(Debug, Clone)]
+pub struct Static(pub Secret);
+
+impl TokenSource for Static {
+    fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>> {
+        Box::pin(async { Ok(Minted { token: Some(self.0.clone()), lifetime: None }) })
+    }
+}
+
+/// No token.
+#[derive(Debug, Clone, Copy)]
+pub struct NoToken;
+
+impl TokenSource for NoToken {
+    fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>> {
+        Box::pin(async { Ok(Minted { token: None, lifetime: None }) })
+    }
+}
+
+/// The newest token, for all callers.
+#[derive(Debug)]
+pub(crate) struct Tokens {
+    source: Arc<dyn TokenSource>,
+    /// Held while a token is made, so that all wait for the one that is under way.
+    current: Mutex<Option<Current>>,
+}
+
+#[derive(Debug, Clone)]
+struct Current {
+    token: Option<Secret>,
+    minted: Instant,
+    lifetime: Option<Duration>,
+}
+
+impl Current {
+    /// A fifth of the life before the end, so that a source that fails for a while harms nobody.
+    fn is_due(&self) -> bool {
+        self.lifetime.is_some_and(|lifetime| self.minted.elapsed() >= lifetime * 4 / 5)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.lifetime.is_some_and(|lifetime| self.minted.elapsed() >= lifetime)
+    }
+}
+
+/// A token that is refused so young is not the reason: another one would be refused as well.
+const YOUNG: Duration = Duration::from_secs(1);
+
+impl Tokens {
+    pub(crate) fn new(source: Arc<dyn TokenSource>) -> Self {
+        Self { source, current: Mutex::default() }
+    }
+
+    pub(crate) async fn get(&self) -> Result<Option<Secret>, TokenError> {
+        let mut current = self.current.lock().await;
+        if let Some(current) = current.as_ref().filter(|current| !current.is_due()) {
+            return Ok(current.token.clone());
+        }
+        match self.source.mint().await {
+            Ok(minted) => {
+                let new = Current { token: minted.token, minted: Instant::now(), lifetime: minted.lifetime };
+                Ok(current.insert(new).token.clone())
+            }
+            // What still holds is better than nothing.
+            Err(error) => match current.as_ref().filter(|current| !current.has_ended()) {
+                Some(old) => {
+                    tracing::warn!(%error, "no new token; the old one is used to its end");
+                    Ok(old.token.clone())
+                }
+                None => Err(error),
+            },
+        }
+    }
+
+    /// A token was refused. True if there is, or will be, another one to try.
+    pub(crate) async fn refused(&self, token: Option<&Secret>) -> bool {
+        let mut current = self.current.lock().await;
+        match current.as_ref() {
+            // Somebody else has had the same answer and thrown it away.
+            None => true,
+            Some(known) if known.token.as_ref() != token => true,
+            Some(known) if known.lifetime.is_none() || known.minted.elapsed() < YOUNG => false,
+            Some(_) => {
+                *current = None;
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use jsonwebtoken::{DecodingKey, Validation, decode};
+    use serde_json::Value;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// Numbers its tokens; fails while it is told to.
+    #[derive(Debug, Default)]
+    struct Numbered {
+        minted: AtomicUsize,
+        broken: std::sync::atomic::AtomicBool,
+    }
+
+    impl TokenSource for Numbered {
+        fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>> {
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                if self.broken.load(Ordering::Relaxed) {
+                    return Err(TokenError::Other("broken".to_owned()));
+                }
+                let number = self.minted.fetch_add(1, Ordering::Relaxed) + 1;
+                Ok(Minted { token: Some(Secret::new(number.to_string())), lifetime: Some(10 * MINUTE) })
+            })
+        }
+    }
+
+    fn tokens() -> (Arc<Numbered>, Arc<Tokens>) {
+        let source = Arc::new(Numbered::default());
+        (source.clone(), Arc::new(Tokens::new(source)))
+    }
+
+    async fn get(tokens: &Tokens) -> String {
+        tokens.get().await.unwrap().unwrap().reveal().to_owned()
+    }
+
+    fn claims(token: &Secret, key: &[u8]) -> Value {
+        let mut validation = Validation::new(Algorithm::HS256);
+        validation.validate_exp = false;
+        decode::<Value>(token.reveal(), &DecodingKey::from_secret(key), &validation).unwrap().claims
+    }
+
+    #[test]
+    fn a_signed_token_says_what_it_should_and_nothing_else() {
+        let now = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let plain = Signed {
+            key: (*b"key").into(),
+            user: "slurm".into(),
+            claims: Claims::default(),
+            lifetime: 15 * MINUTE,
+        };
+        assert_eq!(
+            claims(&plain.sign(now).unwrap(), b"key"),
+            serde_json::json!({ "iat": 1_000_000, "exp": 1_000_900, "sun": "slurm" })
+        );
+        let all = Claims { issuer: Some("somebody"), subject: true, not_before: true, id: true };
+        let full = Signed { claims: all, user: "root".into(), lifetime: 30 * 24 * 60 * MINUTE, ..plain };
+        let mut said = claims(&full.sign(now).unwrap(), b"key");
+        let id = said.as_object_mut().unwrap().remove("jti").unwrap();
+        assert_eq!(
+            said,
+            serde_json::json!({
+                "iss": "somebody", "sub": "root", "sun": "root", "nbf": 1_000_000, "iat": 1_000_000, "exp": 3_592_000 })
+        );
+        let groups: Vec<_> = id.as_str().unwrap().split('-').map(str::len).collect();
+        assert_eq!(groups, [8, 4, 4, 4, 12]);
+        assert_eq!(id.as_str().unwrap().as_bytes()[14], b'4', "{id}");
+        assert_ne!(id, claims(&full.sign(now).unwrap(), b"key")["jti"]);
+    }
+
+    #[test]
+    fn nothing_secret_is_printed() {
+        let signed = Signed {
+            key: (*b"hush").into(),
+            user: "root".into(),
+            claims: Claims::default(),
+            lifetime: MINUTE,
+        };
+        let token = signed.sign(SystemTime::now()).unwrap();
+        let tokens = Tokens::new(Arc::new(Static(token.clone())));
+        let minted = Minted { token: Some(token.clone()), lifetime: None };
+        for shown in
+            [format!("{signed:?}"), format!("{token:?}"), format!("{tokens:?}"), format!("{minted:?}")]
+        {
+            assert!(
+                !shown.contains("hush") && !shown.contains(token.reveal()) && !shown.contains("104, 117"),
+                "{shown}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_callers_make_one_renewal() {
+        let (source, tokens) = tokens();
+        let asked = futures::future::join_all((0..100).map(|_| get(&tokens))).await;
+        assert!(asked.iter().all(|token| token == "1"));
+        assert_eq!(source.minted.load(Ordering::Relaxed), 1);
+        // All are refused with the same token: one renewal again.
+        tokio::time::advance(MINUTE).await;
+        let old = Secret::new("1");
+        let again = futures::future::join_all((0..100).map(|_| async {
+            assert!(tokens.refused(Some(&old)).await);
+            get(&tokens).await
+        }));
+        assert!(again.await.iter().all(|token| token == "2"));
+        assert_eq!(source.minted.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_renewed_before_it_ends() {
+        let (source, tokens) = tokens();
+        assert_eq!(get(&tokens).await, "1");
+        tokio::time::advance(7 * MINUTE).await;
+        assert_eq!(get(&tokens).await, "1");
+        tokio::time::advance(MINUTE).await;
+        source.broken.store(true, Ordering::Relaxed);
+        assert_eq!(get(&tokens).await, "1", "it still holds");
+        tokio::time::advance(3 * MINUTE).await;
+        assert!(tokens.get().await.unwrap_err().to_string().contains("broken"));
+        source.broken.store(false, Ordering::Relaxed);
+        assert_eq!(get(&tokens).await, "2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_token_that_is_refused_is_not_made_again_at_once() {
+        let (source, tokens) = tokens();
+        get(&tokens).await;
+        assert!(!tokens.refused(Some(&Secret::new("1"))).await);
+        tokio::time::advance(YOUNG).await;
+        assert!(tokens.refused(Some(&Secret::new("1"))).await);
+        assert_eq!(get(&tokens).await, "2");
+        assert!(tokens.refused(Some(&Secret::new("1"))).await, "there is a newer one by now");
+        assert_eq!(source.minted.load(Ordering::Relaxed), 2);
+    }
+
+    fn scontrol(script: &str) -> Scontrol {
+        let command = ["sh", "-c", script, "scontrol"].map(str::to_owned).to_vec();
+        Scontrol { command, ..Scontrol::new("root", MINUTE) }
+    }
+
+    #[tokio::test]
+    async fn scontrol_is_asked_for_user_and_lifetime() {
+        let minted = scontrol(r#"echo "SLURM_JWT=$1.$2.$3""#).mint().await.unwrap();
+        assert_eq!(minted.token.unwrap().reveal(), "token.username=root.lifespan=60");
+        let error = scontrol("echo SLURM_JWT=hush; echo access denied >&2; exit 1")
+            .mint()
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("access denied") && !error.contains("hush"), "{error}");
+        let error = scontrol("echo nothing").mint().await.unwrap_err().to_string();
+        assert!(error.contains("SLURM_JWT="), "{error}");
+        let missing = Scontrol { command: vec!["/nonexistent/scontrol".to_owned()], ..scontrol("") };
+        assert!(missing.mint().await.unwrap_err().to_string().contains("/nonexistent/scontrol"));
+    }
+}

@@ -1,0 +1,239 @@
+//! What the real slurmrestd seldom does, made to happen: each fault has to be an error of its own kind, in bounded
+//! time and memory.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use http::StatusCode;
+use serde_json::json;
+use slurm_rest::decode::Limits;
+use slurm_rest::{ApiVersion, Client, Endpoint, JobFilter, Metrics, NodeUpdate, Options, RestError};
+use testkit::cache::SlurmVersion;
+use testkit::chaos::{Chaos, Fault};
+use testkit::slurm::SlurmCluster;
+
+use crate::{client_at, cluster, root};
+
+struct Faulty {
+    cluster: SlurmCluster,
+    chaos: Chaos,
+    client: Client,
+}
+
+async fn faulty(release: SlurmVersion) -> Result<Faulty> {
+    let cluster = cluster(release).nodes(1).start().await?;
+    let address = cluster.rest_url().trim_start_matches("http://").parse()?;
+    let chaos = Chaos::before_http(address).await?;
+    let client = client_at(&chaos.url(), &cluster, ApiVersion::V0_0_45)?;
+    // What the server serves is known from here on, so that the faults meet the calls.
+    client.version().await?;
+    Ok(Faulty { cluster, chaos, client })
+}
+
+/// The class of a call's error, and how long it took.
+async fn class<T>(call: impl Future<Output = Result<T, RestError>>) -> (&'static str, Duration) {
+    let begin = Instant::now();
+    let result = call.await;
+    if let Err(error) = &result {
+        println!("{:?}: {error}", begin.elapsed());
+    }
+    (result.err().map_or("ok", |error| error.class()), begin.elapsed())
+}
+
+fn answer(status: u16, body: serde_json::Value) -> Result<Fault> {
+    Ok(Fault::Answer(StatusCode::from_u16(status)?, body))
+}
+
+/// One fault, for good: the error's class, and how often it was tried.
+pub(crate) async fn each_fault_is_an_error_of_its_own_kind(release: SlurmVersion) -> Result<()> {
+    let Faulty { cluster: _cluster, chaos, client } = faulty(release).await?;
+    let errors = |number: i64, text: &str| json!({"errors": [{"error_number": number, "error": text}], "warnings": []});
+    let cases = [
+        (Fault::Cut, "no_answer", 4),
+        (Fault::CutAfter(100), "cut", 4),
+        (answer(500, json!("no reason"))?, "no_answer", 4),
+        (answer(429, json!({}))?, "no_answer", 4),
+        (answer(502, errors(1800, "Unable to contact slurm controller"))?, "no_answer", 4),
+        (answer(500, errors(2010, "Invalid user id"))?, "slurm", 1),
+        (answer(403, errors(2002, "Access/permission denied"))?, "slurm", 1),
+        (Fault::slurm_errors(1, "Unspecified error"), "slurm", 1),
+        (Fault::slurm_errors(1800, "Unable to contact slurm controller"), "no_answer", 4),
+        (answer(401, json!("Authentication failure"))?, "auth", 1),
+        (answer(511, errors(1007, "Protocol authentication error"))?, "auth", 1),
+        (answer(200, json!(["no", "object"]))?, "garbage", 1),
+        (answer(200, json!({"nodes": "none", "errors": []}))?, "garbage", 1),
+        (answer(200, json!({}))?, "garbage", 1),
+        (answer(200, json!({"errors": "many", "nodes": []}))?, "slurm", 1),
+        (answer(304, json!(""))?, "garbage", 1),
+        (answer(404, json!({"errors": [{"error_number": 9001, "error": "x"}]}))?, "slurm", 1),
+    ];
+    for (fault, expected, tries) in cases {
+        println!("{fault:?}");
+        chaos.heal();
+        let before = chaos.injected();
+        chaos.inject("nodes/", fault.clone());
+        let (found, took) = class(client.nodes()).await;
+        let injected = chaos.injected() - before;
+        if fault_is_one_odd_value(&fault) {
+            // A list with a value in it that is no node: what it says is not whole.
+            ensure!(client.nodes().await?.odd.is_some(), "{fault:?}");
+            continue;
+        }
+        assert_eq!(found, expected, "{fault:?}");
+        // A token that is not brand-new is replaced once before that is believed.
+        ensure!(
+            injected == tries || (expected == "auth" && injected == 2),
+            "{fault:?} was tried {injected} times"
+        );
+        ensure!(took < Duration::from_secs(10), "{fault:?} took {took:?}");
+    }
+    chaos.heal();
+    ensure!(client.nodes().await?.records.len() == 1, "healed");
+    Ok(())
+}
+
+fn fault_is_one_odd_value(fault: &Fault) -> bool {
+    matches!(fault, Fault::Answer(_, body) if body["nodes"] == "none")
+}
+
+pub(crate) async fn an_endless_answer_ends_in_bounded_time_and_memory(release: SlurmVersion) -> Result<()> {
+    let Faulty { cluster, chaos, client } = faulty(release).await?;
+    // Without limits of bytes the deadline is what ends it.
+    let mut options = Options::new("test");
+    options.limits = Limits { record: 1 << 20, total: 8 << 20 };
+    let limited = Client::new(Endpoint::parse(&chaos.url(), None)?, Arc::new(root(&cluster)), options);
+    limited.version().await?;
+    let endless = [
+        // One record without end, one list without end, blanks without end.
+        Fault::Endless("{\"nodes\":[{\"name\":\"", "x"),
+        Fault::Endless("{\"nodes\":[{\"name\":\"n\"}", ",{\"name\":\"n\",\"state\":[\"IDLE\"]}"),
+        Fault::Endless("{\"nodes\":[", "        "),
+        Fault::Endless("{\"nodes\":", "["),
+    ];
+    for fault in endless {
+        println!("{fault:?}");
+        chaos.heal();
+        chaos.inject("nodes/", fault.clone());
+        let before = resident_mib()?;
+        let (found, took) = class(limited.nodes()).await;
+        assert_eq!(found, "garbage", "{fault:?}");
+        ensure!(took < Duration::from_secs(20), "{fault:?} took {took:?}");
+        let grown = resident_mib()? - before;
+        ensure!(grown < 100.0, "{fault:?} took {grown} MiB");
+    }
+    chaos.heal();
+    chaos.inject("nodes/", Fault::Delay(Duration::from_secs(60)));
+    let (found, took) = class(client.within(Duration::from_millis(300)).nodes()).await;
+    ensure!(found == "timeout" && took < Duration::from_secs(5), "{found} after {took:?}");
+    Ok(())
+}
+
+fn resident_mib() -> Result<f64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
+}
+
+pub(crate) async fn reads_are_tried_again_and_writes_are_not(release: SlurmVersion) -> Result<()> {
+    let Faulty { cluster: _cluster, chaos, client } = faulty(release).await?;
+    chaos.inject_times("nodes/", Fault::Cut, 2);
+    ensure!(client.nodes().await?.records.len() == 1, "the third try is answered");
+
+    let before = chaos.injected();
+    chaos.inject("node/n1", Fault::CutAfter(0));
+    let (found, _) = class(client.update_node("n1", &NodeUpdate::drain("once"))).await;
+    assert_eq!(
+        (found, chaos.injected() - before),
+        ("cut", 1),
+        "a write whose answer is lost is not repeated"
+    );
+    chaos.heal();
+    ensure!(&*client.node("n1").await?.reason == "once", "it was carried out all the same");
+
+    // Never past the deadline, and with the reason for the last try.
+    chaos.inject("nodes/", Fault::Cut);
+    let begin = Instant::now();
+    let error =
+        client.within(Duration::from_millis(400)).nodes().await.err().context("a cut is no answer")?;
+    ensure!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    assert_eq!(error.class(), "no_answer", "{error}");
+    Ok(())
+}
+
+/// slurmctld is away, and slurmrestd there: reads say so, and nothing looks like an empty cluster.
+pub(crate) async fn without_slurmctld_nothing_looks_empty(release: SlurmVersion) -> Result<()> {
+    let mut cluster = cluster(release).nodes(1).start().await?;
+    let client =
+        client_at(&cluster.rest_url(), &cluster, ApiVersion::V0_0_45)?.within(Duration::from_secs(5));
+    ensure!(client.nodes().await?.records.len() == 1);
+    cluster.stop_controller().await?;
+    let jobs = JobFilter::default();
+    let drain = NodeUpdate::drain("x");
+    let found = tokio::join!(
+        class(client.nodes()),
+        class(client.node("n1")),
+        class(client.jobs(&jobs)),
+        class(client.job(1)),
+        class(client.partitions()),
+        class(client.partition("all")),
+        class(client.reservations()),
+        class(client.reservation("x")),
+        class(client.diag()),
+        class(client.update_node("n1", &drain)),
+        class(client.reconfigure()),
+    );
+    let (a, b, c, d, e, f, g, h, i, j, k) = found;
+    for (found, _) in [a, b, c, d, e, f, g, h, i, j, k] {
+        ensure!(matches!(found, "no_answer" | "timeout"), "without slurmctld: {found}");
+    }
+    // slurmrestd may be so busy with waiting that it does not answer for itself, either.
+    match client.ping().await {
+        Ok(pings) => ensure!(pings.iter().all(|ping| !ping.responding), "{pings:?}"),
+        Err(error) => ensure!(error.is_no_answer(), "{error}"),
+    }
+    cluster.start_controller().await?;
+    testkit::process::eventually("an answer", Duration::from_secs(30), async || {
+        Ok((client.nodes().await?.records.len() == 1).then_some(()))
+    })
+    .await
+}
+
+/// Nobody listens.
+pub(crate) async fn without_slurmrestd_the_reason_is_said(release: SlurmVersion) -> Result<()> {
+    let cluster = cluster(release).nodes(0).start().await?;
+    let gone = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let client = client_at(&format!("http://{gone}"), &cluster, ApiVersion::V0_0_45)?;
+    let error = client.within(Duration::from_secs(2)).nodes().await.err().context("an answer from nobody")?;
+    ensure!(error.class() == "no_answer" && error.to_string().contains("refused"), "{error}");
+    Ok(())
+}
+
+pub(crate) async fn metrics_tell_what_calls_cost_and_how_they_end(release: SlurmVersion) -> Result<()> {
+    let cluster = cluster(release).nodes(1).start().await?;
+    let chaos = Chaos::before_http(cluster.rest_url().trim_start_matches("http://").parse()?).await?;
+    let registry = telemetry::Registry::new();
+    let options = Options { metrics: Metrics::register(&registry), ..Options::new("ns/one") };
+    let client = Client::new(Endpoint::parse(&chaos.url(), None)?, Arc::new(root(&cluster)), options);
+    client.nodes().await?;
+    chaos.inject_times("nodes/", Fault::Cut, 1);
+    client.nodes().await?;
+    chaos.inject_times("nodes/", Fault::slurm_errors(1, "Unspecified error"), 1);
+    ensure!(client.nodes().await.is_err());
+    ensure!(client.node("nobody").await.is_err());
+    let text = registry.encode()?;
+    for line in [
+        r#"slipway_slurm_requests_total{cluster="ns/one",call="nodes",result="ok"} 2"#,
+        r#"slipway_slurm_requests_total{cluster="ns/one",call="nodes",result="slurm"} 1"#,
+        r#"slipway_slurm_requests_total{cluster="ns/one",call="node",result="not_found"} 1"#,
+        r#"slipway_slurm_retries_total{cluster="ns/one",call="nodes"} 1"#,
+        r#"slipway_slurm_request_seconds_count{cluster="ns/one",call="nodes"} 3"#,
+    ] {
+        ensure!(text.lines().any(|found| found == line), "no {line} in\n{text}");
+    }
+    let bytes = text.lines().find_map(|line| {
+        line.strip_prefix(r#"slipway_slurm_response_bytes_total{cluster="ns/one",call="nodes"} "#)
+    });
+    ensure!(bytes.context("no bytes")?.parse::<u64>()? > 1000, "{text}");
+    Ok(())
+}
