@@ -14,6 +14,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 use testkit::cache::Part;
 
+use super::{median, percentile, rounded};
 use crate::{block_on, cargo, setup, tell};
 
 pub(super) fn measure() -> Result<Map<String, Value>> {
@@ -41,14 +42,4 @@ pub(super) fn measure() -> Result<Map<String, Value>> {
 struct Measured {
     figures: Map<String, Value>,
     samples: Value,
-}
-
-/// Two digits are as much as runs agree on.
-fn rounded(value: f64) -> Value {
-    json!((value * 100.0).round() / 100.0)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use testkit::ControlPlane;
 use testkit::pki::MASTERS;
 
 use super::subject::{Start, Subject, load, no_writes};
-use super::{Measured, rounded};
+use super::{Measured, percentile, rounded};
 use crate::tell;
 
 const OBJECTS: usize = 400;
@@ -88,25 +88,4 @@ pub(super) async fn measure() -> Result<Measured> {
         "objects": OBJECTS, "changes_per_second": PER_SECOND, "seconds": SECONDS, "reconciles": ours.len(),
         "stock_reconciles": stock.len(), "stock_p50_ms": milliseconds(&stock, 50), "rounds": rounds });
     Ok(Measured { figures, samples })
-}
-
-/// The smallest of sorted times that so many percent do not exceed.
-fn percentile(sorted: &[u64], percent: usize) -> u64 {
-    let rank = (sorted.len() * percent).div_ceil(100);
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentiles_are_of_the_nearest_rank() {
-        let times: Vec<u64> = (1..=200).collect();
-        assert_eq!(
-            (percentile(&times, 50), percentile(&times, 99), percentile(&times, 100)),
-            (100, 198, 200)
-        );
-        assert_eq!((percentile(&[7], 99), percentile(&[], 99)), (7, 0));
-    }
 }
