@@ -5,6 +5,8 @@ set -eu
 export SLURM_JWT=daemon
 # A container has both for itself already, and the usual seccomp profile forbids to ask for them again.
 export SLURMRESTD_SECURITY=${SLURMRESTD_SECURITY:-disable_unshare_sysv,disable_unshare_files}
+# Half of an indented answer is blanks.
+export SLURMRESTD_JSON=${SLURMRESTD_JSON:-compact}
 arguments=(-a rest_auth/jwt -f /etc/slurm/slurm_rest.conf -t "${SLURMRESTD_THREAD_COUNT:-3}"
   --max-connections "${SLURMRESTD_MAX_CONNECTIONS:-10}")
 # Without accounting there is nothing behind /slurmdb, and slurmrestd 24.11 would not start.
