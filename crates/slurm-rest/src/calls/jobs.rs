@@ -44,7 +44,8 @@ impl JobFilter {
     }
 }
 
-fn has_node(nodes: &str, name: &str) -> bool {
+/// Whether a host list has a name.
+pub(crate) fn has_node(nodes: &str, name: &str) -> bool {
     slurm::hostlist::Hostlist::parse(nodes).is_ok_and(|list| list.contains(name))
 }
 

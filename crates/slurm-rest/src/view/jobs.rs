@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slurm::facts;
-use slurm::hostlist::Hostlist;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::pace::Pace;
-use crate::calls::JobFilter;
+use crate::calls::{JobFilter, has_node};
 use crate::client::Client;
 use crate::error::RestError;
 use crate::record::job::Job;
@@ -33,8 +32,7 @@ struct Answer {
 impl Jobs {
     pub(super) async fn on(&self, client: &Client, node: &str) -> Result<Vec<facts::Job>, RestError> {
         let jobs = self.all(client).await?;
-        let holds = |job: &&facts::Job| Hostlist::parse(&job.nodes).is_ok_and(|nodes| nodes.contains(node));
-        Ok(jobs.iter().filter(holds).cloned().collect())
+        Ok(jobs.iter().filter(|job| has_node(&job.nodes, node)).cloned().collect())
     }
 
     async fn all(&self, client: &Client) -> Result<Arc<[facts::Job]>, RestError> {
