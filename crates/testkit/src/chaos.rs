@@ -34,6 +34,8 @@ pub enum Fault {
     CutAfter(usize),
     /// It is answered here and never reaches the server.
     Answer(StatusCode, Value),
+    /// The same with any text, as what claims to be JSON.
+    Text(StatusCode, &'static str),
     /// It is answered here with this and then the second text for ever, as what claims to be JSON.
     Endless(&'static str, &'static str),
 }
@@ -200,11 +202,9 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<An
         Some(Fault::Cut) => return Err(anyhow!("cut")),
         Some(Fault::CutAfter(bytes)) => limit = Some(bytes),
         Some(Fault::Answer(code, body)) => {
-            // Read to its end, or the connection is closed after the answer and whoever uses it again is cut off.
-            request.into_body().collect().await?;
-            let body = Full::from(serde_json::to_vec(&body)?).map_err(|never| match never {}).boxed_unsync();
-            return json(code, body);
+            return answer_here(request, code, serde_json::to_vec(&body)?).await;
         }
+        Some(Fault::Text(code, text)) => return answer_here(request, code, text.into()).await,
         Some(Fault::Endless(begin, again)) => {
             request.into_body().collect().await?;
             // In pieces as large as those of a server in a hurry.
@@ -219,6 +219,16 @@ async fn answer(state: &State, request: Request<Incoming>) -> Result<Response<An
         Some(bytes) => response.map(|body| cut_after(body, bytes)),
         None => response,
     })
+}
+
+async fn answer_here(
+    request: Request<Incoming>,
+    code: StatusCode,
+    body: Vec<u8>,
+) -> Result<Response<AnyBody>> {
+    // Read to its end, or the connection is closed after the answer and whoever uses it again is cut off.
+    request.into_body().collect().await?;
+    json(code, Full::from(body).map_err(|never| match never {}).boxed_unsync())
 }
 
 fn json(code: StatusCode, body: AnyBody) -> Result<Response<AnyBody>> {
