@@ -16,6 +16,9 @@ pub(crate) enum Safety {
     Write,
 }
 
+/// Where a description has its calls.
+const DESCRIPTION: &str = "paths";
+
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     /// In errors and metrics.
@@ -53,6 +56,15 @@ impl Call {
             missing: None,
             one: false,
         }
+    }
+
+    /// What the server says that it serves, asked on behalf of another call.
+    pub(crate) fn description(name: &'static str) -> Self {
+        Self::read(name, "").key(DESCRIPTION)
+    }
+
+    pub(crate) fn is_description(&self) -> bool {
+        self.key == DESCRIPTION
     }
 
     /// A call that changes something.

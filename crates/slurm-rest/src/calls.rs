@@ -8,7 +8,7 @@ mod reservations;
 
 pub use accounting::AccountingJobs;
 pub use control::ControllerPing;
-pub(crate) use jobs::has_node;
+pub(crate) use jobs::may_have;
 pub use jobs::{Job as JobDescription, JobFilter, Requeue, SignalTo, Submitted};
 pub use nodes::{NodeAction, NodeUpdate, Reboot};
 pub use reservations::ReservationRequest;

@@ -36,8 +36,8 @@ const RETRIES: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// An answer that is an error has no list to it.
-const ERROR_LIMITS: Limits = Limits { record: 1 << 20, total: 1 << 20 };
-/// Of warnings that were logged once and not again.
+const ERROR_LIMITS: Limits = Limits { record: 1 << 20, total: 1 << 20, records: 0 };
+/// So many warnings are logged once; after that they are new again.
 const KNOWN_WARNINGS: usize = 64;
 
 /// An answer's body as it arrives.
@@ -128,9 +128,18 @@ pub struct Listed<T> {
     pub odd: Option<(u64, String)>,
 }
 
+impl<T> Listed<T> {
+    fn map<R>(self, into: impl Fn(T) -> R) -> Listed<R> {
+        let Self { records, last_update, release, odd } = self;
+        Listed { records: records.into_iter().map(into).collect(), last_update, release, odd }
+    }
+}
+
 /// Why one try brought nothing.
 #[derive(Debug)]
 enum Trouble {
+    /// It cannot be asked.
+    Invalid(String),
     Unsent(String),
     Lost(String),
     Cut(String),
@@ -189,6 +198,11 @@ impl Client {
         Self { deadline, ..self.clone() }
     }
 
+    /// For a call that is made of several: what is left of the deadline of one that began at `begin`.
+    pub(crate) fn rest_of(&self, begin: Instant) -> Self {
+        self.within(self.deadline.saturating_sub(begin.elapsed()))
+    }
+
     /// The API version that calls use.
     pub async fn version(&self) -> Result<ApiVersion, RestError> {
         let call = Call::read("version", String::new());
@@ -237,11 +251,19 @@ impl Client {
         .await
     }
 
+    /// A list of records that serde reads.
+    pub(crate) async fn list_json<T: serde::de::DeserializeOwned>(
+        &self,
+        call: &Call,
+    ) -> Result<Listed<T>, RestError> {
+        Ok(self.list::<Json<T>>(call, |_| true).await?.map(|Json(record)| record))
+    }
+
     /// One value of an answer that is not large.
     pub(crate) async fn one<T: serde::de::DeserializeOwned>(&self, call: &Call) -> Result<T, RestError> {
-        let mut listed = self.list::<Json<T>>(call, |_| true).await?;
+        let mut listed = self.list_json::<T>(call).await?;
         match (listed.records.pop(), listed.odd) {
-            (Some(Json(value)), _) => Ok(value),
+            (Some(value), _) => Ok(value),
             (None, Some((_, why))) => Err(RestError::Garbage { call: call.name, why }),
             (None, None) => {
                 Err(RestError::Garbage { call: call.name, why: format!("it has no `{}`", call.key) })
@@ -279,9 +301,13 @@ impl Client {
         if let Some(known) = &*known {
             return Ok(known.served.clone());
         }
-        let discover = Call { name: call.name, key: "paths", ..Call::read("", String::new()) };
-        let listed = self.ask::<Paths>(&discover, "/openapi/v3", &|_| true, &mut 0, last).await?;
-        let paths = listed.and_then(|mut listed| listed.records.pop()).unwrap_or_default();
+        let discover = Call::description(call.name);
+        let paths = match self.ask::<Paths>(&discover, "/openapi/v3", &|_| true, &mut 0, last).await? {
+            Some(Listed { odd: Some((_, why)), .. }) => {
+                return Err(RestError::Garbage { call: call.name, why });
+            }
+            listed => listed.and_then(|mut listed| listed.records.pop()).unwrap_or_default(),
+        };
         let served = Served::choose(&paths, self.shared.options.newest)
             .map_err(|why| RestError::NotServed { call: call.name, why })?;
         let served = Arc::new(served);
@@ -293,10 +319,10 @@ impl Client {
         *self.shared.served.lock().await = None;
     }
 
-    /// An answer of another release than the last one is of another server, with perhaps more calls.
-    async fn note_release(&self, release: Option<&str>) {
-        let Some(release) = release else { return };
-        let mut known = self.shared.served.lock().await;
+    /// An answer of another release than the last one is of another server, with perhaps more calls. Where somebody is
+    /// asking what the server has, that is found out anyway, and an answer that is there does not wait for it.
+    fn note_release(&self, release: Option<&str>) {
+        let (Some(release), Ok(mut known)) = (release, self.shared.served.try_lock()) else { return };
         match known.as_mut().map(|known| &mut known.release) {
             Some(Some(before)) if **before != *release => *known = None,
             Some(unknown @ None) => *unknown = Some(release.into()),
@@ -323,8 +349,8 @@ impl Client {
                 .map_err(|source| RestError::Token { call: call.name, source })?;
             let trouble = match self.exchange(call, path, token.as_ref(), keep, bytes).await {
                 Ok(listed) => {
-                    if call.key != "paths" {
-                        self.note_release(listed.release.as_deref()).await;
+                    if !call.is_description() {
+                        self.note_release(listed.release.as_deref());
                     }
                     return Ok(Some(listed));
                 }
@@ -332,13 +358,12 @@ impl Client {
                 Err(trouble) => trouble,
             };
             if matches!(trouble, Trouble::Unsent(_) | Trouble::Lost(_) | Trouble::NoSuchPath)
-                && call.key != "paths"
+                && !call.is_description()
             {
                 // It may come back as another release.
                 self.forget_server().await;
             }
-            if !renewed && trouble.may_be_the_token(call) && self.shared.tokens.refused(token.as_ref()).await
-            {
+            if !renewed && trouble.may_be_the_token(call) && self.shared.tokens.refused(token.as_ref()) {
                 renewed = true;
                 continue;
             }
@@ -366,7 +391,7 @@ impl Client {
         keep: &impl Fn(&T) -> bool,
         bytes: &mut u64,
     ) -> Result<Listed<T>, Trouble> {
-        let request = self.request(call, path, token).map_err(|error| Trouble::Garbage(error.to_string()))?;
+        let request = self.request(call, path, token)?;
         let mut transport = self.shared.transport.clone();
         let sent = async { transport.ready().await?.call(request).await };
         let response = sent.await.map_err(|error| match error.unsent {
@@ -398,12 +423,16 @@ impl Client {
         let mut decoder =
             Decoder::new(call.key, self.shared.options.limits, kept).of_bytes(body.size_hint().exact());
         read(&mut body, &mut decoder, bytes).await?;
-        let Decoded { envelope, odd, first_odd, found, .. } = decoder.finish()?;
+        let Decoded { envelope, odd, first_odd, found, says_errors, .. } = decoder.finish()?;
         for warning in &envelope.warnings {
             self.warn_once(call, &warning.description, &warning.source);
         }
         if !envelope.errors.is_empty() {
             return Err(said(head.status, envelope.errors));
+        }
+        // Every answer of slurmrestd has a list of errors, if only an empty one.
+        if !says_errors && !call.is_description() {
+            return Err(Trouble::Garbage("it does not say whether there were errors".to_owned()));
         }
         // Of one thing that is not there some versions send nothing at all.
         if !found && !call.key.is_empty() && !call.one {
@@ -411,7 +440,11 @@ impl Client {
         }
         let odd = first_odd.map(|why| (odd, why));
         if let Some((count, why)) = &odd {
-            self.warn_once(call, &format!("{count} records cannot be understood"), why);
+            self.warn_once(
+                call,
+                "records cannot be understood",
+                &format!("{count} of them; the first: {why}"),
+            );
         }
         Ok(Listed {
             records,
@@ -426,13 +459,14 @@ impl Client {
         call: &Call,
         path: &str,
         token: Option<&Secret>,
-    ) -> Result<Request<Full<Bytes>>, http::Error> {
+    ) -> Result<Request<Full<Bytes>>, Trouble> {
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(format!("{}{path}", self.shared.base))
             .header(ACCEPT, "application/json");
         if let Some(token) = token {
-            let mut value = HeaderValue::from_str(token.reveal())?;
+            let mut value = HeaderValue::from_str(token.reveal())
+                .map_err(|_| Trouble::Invalid("the token has letters that no header can have".to_owned()))?;
             value.set_sensitive(true);
             request = request.header("X-SLURM-USER-TOKEN", value);
         }
@@ -442,7 +476,9 @@ impl Client {
         if call.body.is_some() {
             request = request.header(CONTENT_TYPE, "application/json");
         }
-        request.body(Full::from(call.body.clone().unwrap_or_default()))
+        request
+            .body(Full::from(call.body.clone().unwrap_or_default()))
+            .map_err(|error| Trouble::Invalid(error.to_string()))
     }
 
     /// Slurm repeats its warnings with every answer.
@@ -450,7 +486,10 @@ impl Client {
         use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
         let id = BuildHasherDefault::<DefaultHasher>::default().hash_one((call.name, text));
         let mut warned = self.shared.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if warned.len() < KNOWN_WARNINGS && warned.insert(id) {
+        if warned.len() >= KNOWN_WARNINGS {
+            warned.clear();
+        }
+        if warned.insert(id) {
             warn!(cluster = %self.shared.options.cluster, call = call.name, warning = text, about, "slurmrestd");
         }
     }
@@ -511,7 +550,9 @@ impl Trouble {
                 status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
             }
             Self::Said { errors, .. } => errors.iter().any(|error| numbers::is_no_answer(error.number)),
-            Self::Garbage(_) | Self::NoSuchPath | Self::Unchanged | Self::Refused(_) => false,
+            Self::Invalid(_) | Self::Garbage(_) | Self::NoSuchPath | Self::Unchanged | Self::Refused(_) => {
+                false
+            }
         }
     }
 
@@ -538,6 +579,7 @@ impl Trouble {
         let no_answer = self.is_no_answer();
         let call_name = call.name;
         match self {
+            Self::Invalid(why) => RestError::Invalid { call: call_name, why },
             Self::Unsent(why) | Self::Lost(why) => RestError::NoAnswer { call: call_name, why },
             Self::Cut(why) => RestError::Cut { call: call_name, why },
             Self::Garbage(why) => RestError::Garbage { call: call_name, why },
@@ -555,6 +597,7 @@ impl Trouble {
                 let missing =
                     call.missing.is_some_and(|missing| errors.iter().any(|error| error.number == missing))
                         || (call.one
+                            && call.safety == Safety::Read
                             && !errors.is_empty()
                             && errors.iter().all(numbers::says_nothing_of_that_name));
                 match (no_answer, missing, &call.what) {

@@ -25,11 +25,13 @@ pub struct Limits {
     pub record: usize,
     /// Bytes of the whole answer.
     pub total: u64,
+    /// Records of the list, kept or not.
+    pub records: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { record: 16 << 20, total: 4 << 30 }
+        Self { record: 16 << 20, total: 4 << 30, records: 2 << 20 }
     }
 }
 
@@ -39,7 +41,7 @@ pub enum DecodeError {
     Cut { bytes: u64, place: &'static str },
     #[error("the answer is no JSON: unexpected {shown:?} at byte {at}")]
     Garbage { at: u64, shown: String },
-    #[error("the answer is over the limit of {limit} bytes for {what}")]
+    #[error("the answer is over the limit of {limit} {what}")]
     TooLarge { what: &'static str, limit: u64 },
 }
 
@@ -100,6 +102,8 @@ pub struct Decoded {
     pub bytes: u64,
     /// Whether the list was there at all.
     pub found: bool,
+    /// Whether it has a list of errors, if only an empty one.
+    pub says_errors: bool,
     pub records: u64,
     /// Records that could not be understood.
     pub odd: u64,
@@ -205,7 +209,7 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
     pub fn push(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
         self.done.bytes += chunk.len() as u64;
         if self.done.bytes > self.limits.total {
-            return Err(DecodeError::TooLarge { what: "an answer", limit: self.limits.total });
+            return Err(DecodeError::TooLarge { what: "bytes in all", limit: self.limits.total });
         }
         self.text.extend_from_slice(chunk);
         if self.text.len() < self.wanted {
@@ -217,7 +221,10 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
         self.before += self.at as u64;
         self.at = 0;
         if self.text.len() > self.limits.record {
-            return Err(DecodeError::TooLarge { what: "one record", limit: self.limits.record as u64 });
+            return Err(DecodeError::TooLarge {
+                what: "bytes for one record",
+                limit: self.limits.record as u64,
+            });
         }
         // Twice what did not suffice, so that a large record is not begun anew with each chunk.
         self.wanted = self.stretch.max(2 * self.text.len());
@@ -248,7 +255,11 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
     }
 
     fn advance(&mut self) -> Result<(), DecodeError> {
-        while let Step::Made = self.step()? {}
+        while let Step::Made = self.step()? {
+            if self.done.records > self.limits.records {
+                return Err(DecodeError::TooLarge { what: "records", limit: self.limits.records });
+            }
+        }
         Ok(())
     }
 
@@ -306,6 +317,7 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
             return Ok(made);
         }
         let end = scan::value(text, value)?;
+        self.done.says_errors |= key == b"errors";
         beside(&mut self.done.envelope, key, text.get(value..end).unwrap_or_default());
         Ok((end, Place::Key { first: false }))
     }
@@ -366,7 +378,7 @@ fn read<T: DeserializeOwned>(raw: &[u8]) -> Result<T, String> {
 pub fn check_invariants(text: &[u8]) {
     use crate::record::node::Node;
 
-    let limits = Limits { record: 1 << 20, total: 1 << 20 };
+    let limits = Limits { record: 1 << 20, total: 1 << 20, ..Limits::default() };
     let decode = |size: usize| {
         let mut nodes = Vec::new();
         let mut decoder = Decoder::new("nodes", limits, |node: Node| nodes.push(node));
@@ -441,7 +453,7 @@ mod tests {
         let end = end.unwrap();
         assert_eq!(names(&whole), "n1 n2");
         assert_eq!(whole[0].count, Number::Value(7.0));
-        assert_eq!((end.records, end.odd, end.found), (2, 0, true));
+        assert_eq!((end.records, end.odd, end.found, end.says_errors), (2, 0, true, true));
         assert_eq!(end.envelope.last_update.to_u64(), Some(1_794_777_026));
         assert_eq!(end.envelope.release.as_deref(), Some("26.05.5"));
         assert_eq!(&*end.envelope.warnings[0].description, "Zero licenses to dump");
@@ -466,7 +478,7 @@ mod tests {
             decode(r#"{"nodes":[{"name":"n1"},{"name":["no"]},7,null,{"count":1},{"name":"n2"}]}"#);
         let end = end.unwrap();
         assert_eq!(names(&records), "n1 n2");
-        assert_eq!((end.records, end.odd), (2, 4));
+        assert_eq!((end.records, end.odd, end.says_errors), (2, 4, false));
         assert!(end.first_odd.unwrap().contains("name"));
     }
 
@@ -507,7 +519,7 @@ mod tests {
 
     #[test]
     fn a_record_without_end_is_given_up() {
-        let limits = Limits { record: 200_000, total: 10 << 20 };
+        let limits = Limits { record: 200_000, total: 10 << 20, ..Limits::default() };
         let mut decoder = Decoder::<Named, _>::new("nodes", limits, drop);
         decoder.push(b"{\"nodes\":[{\"name\":\"").unwrap();
         let mut pushed = 0;
@@ -517,7 +529,7 @@ mod tests {
                 break error;
             }
         };
-        assert_eq!(error, DecodeError::TooLarge { what: "one record", limit: 200_000 });
+        assert_eq!(error, DecodeError::TooLarge { what: "bytes for one record", limit: 200_000 });
         assert!(pushed < 50, "given up after {pushed} pieces");
     }
 
@@ -542,11 +554,11 @@ mod tests {
 
     #[test]
     fn an_answer_without_end_is_given_up() {
-        let limits = Limits { record: 1 << 20, total: 1 << 20 };
+        let limits = Limits { record: 1 << 20, total: 1 << 20, ..Limits::default() };
         let mut decoder = Decoder::<Named, _>::new("nodes", limits, drop);
         decoder.push(b"{\"nodes\":[{\"name\":\"n\"}").unwrap();
         let error = (0..).find_map(|_| decoder.push(b",{\"name\":\"n\"}").err()).unwrap();
-        assert_eq!(error, DecodeError::TooLarge { what: "an answer", limit: 1 << 20 });
+        assert_eq!(error, DecodeError::TooLarge { what: "bytes in all", limit: 1 << 20 });
     }
 
     #[test]
@@ -559,15 +571,43 @@ mod tests {
         testkit::mutate::cases(&seeds.map(str::as_bytes), 10_000, check_invariants);
     }
 
+    #[test]
+    fn a_list_of_too_many_records_is_given_up() {
+        let limits = Limits { records: 100, ..Limits::default() };
+        let text = |records: usize| {
+            format!(r#"{{"nodes":[{}{{"name":"n"}}]}}"#, r#"{"name":"n"},"#.repeat(records - 1))
+        };
+        assert_eq!(decode_in(text(100).as_bytes(), 7, limits).1.unwrap().records, 100);
+        let error = decode_in(text(101).as_bytes(), 7, limits).1.unwrap_err();
+        assert_eq!(error.to_string(), "the answer is over the limit of 100 records");
+    }
+
+    /// In one piece and in many.
+    fn agree(text: &str, chunk: usize) -> Result<bool, TestCaseError> {
+        let (whole, pieces) = (decode(text), decode_in(text.as_bytes(), chunk, Limits::default()));
+        prop_assert_eq!(whole.1.is_ok(), pieces.1.is_ok());
+        if whole.1.is_ok() {
+            prop_assert_eq!(&whole, &pieces);
+        }
+        Ok(whole.1.is_ok())
+    }
+
     proptest! {
         #[test]
-        fn pieces_never_change_the_outcome(text in "[\\[\\]{}:,\" 0-9a-z\\\\]{0,60}", chunk in 1_usize..20) {
-            let text = format!("{{\"nodes\":{text}");
-            let (whole, pieces) = (decode(&text), decode_in(text.as_bytes(), chunk, Limits::default()));
-            prop_assert_eq!(whole.1.is_ok(), pieces.1.is_ok());
-            if whole.1.is_ok() {
-                prop_assert_eq!(whole.0, pieces.0);
-            }
+        fn pieces_never_change_a_list(
+            records in proptest::collection::vec(
+                "\\{\"name\":\"[a-z\\]}]{0,4}\", ?\"count\":[0-9]{1,3}\\}|[0-9]{1,3}|\"[a-z{,]\"|null|\\[\\]|\\{\\}",
+                0..6,
+            ),
+            chunk in 1_usize..20,
+        ) {
+            let text = format!("{{\"nodes\":[{}],\"errors\":[]}}", records.join(" ,"));
+            prop_assert!(agree(&text, chunk)?, "{}", text);
+        }
+
+        #[test]
+        fn pieces_never_change_what_is_no_list(text in "[\\[\\]{}:,\" 0-9a-z\\\\]{0,60}", chunk in 1_usize..20) {
+            agree(&format!("{{\"nodes\":{text}"), chunk)?;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What answers hold, as lean as it is needed: a field that nobody reads is never built.
 //!
 //! Field names are those of v0.0.45; where a version has another form the type takes both. A caller that needs other
-//! fields describes its own record with [`record!`](crate::record!) and gives it to [`crate::Client::list`].
+//! fields describes its own record with [`record!`](crate::record!), for [`crate::Client::nodes_as`] and its like.
 
 pub mod accounting;
 pub mod cluster;

@@ -4,14 +4,15 @@
 //! tokens are never printed.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use futures::future::BoxFuture;
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use serde::Serialize;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// Something that must not be printed.
@@ -19,8 +20,9 @@ use tokio::time::Instant;
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    pub fn new(text: impl Into<Arc<str>>) -> Self {
-        Self(text.into())
+    /// Without blanks and line breaks around it, which files end with.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        Self(text.as_ref().trim().into())
     }
 
     pub(crate) fn reveal(&self) -> &str {
@@ -214,24 +216,36 @@ impl TokenSource for NoToken {
 }
 
 /// The newest token, for all callers.
-#[derive(Debug)]
-pub(crate) struct Tokens {
+#[derive(Clone)]
+pub(crate) struct Tokens(Arc<Shelf>);
+
+struct Shelf {
     source: Arc<dyn TokenSource>,
-    /// Held while a token is made, so that all wait for the one that is under way.
-    current: Mutex<Option<Current>>,
+    state: Mutex<State>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Default)]
+struct State {
+    current: Option<Current>,
+    /// All wait for the one that is under way, which goes on when they give up.
+    renewal: Option<Renewal>,
+    /// When the last renewal failed, and why.
+    failed: Option<(Instant, TokenError)>,
+}
+
+type Renewal = Shared<BoxFuture<'static, Result<Option<Secret>, TokenError>>>;
+
 struct Current {
     token: Option<Secret>,
     minted: Instant,
     lifetime: Option<Duration>,
+    refused: bool,
 }
 
 impl Current {
     /// A fifth of the life before the end, so that a source that fails for a while harms nobody.
     fn is_due(&self) -> bool {
-        self.lifetime.is_some_and(|lifetime| self.minted.elapsed() >= lifetime * 4 / 5)
+        self.refused || self.lifetime.is_some_and(|lifetime| self.minted.elapsed() >= lifetime * 4 / 5)
     }
 
     fn has_ended(&self) -> bool {
@@ -241,45 +255,95 @@ impl Current {
 
 /// A token that is refused so young is not the reason: another one would be refused as well.
 const YOUNG: Duration = Duration::from_secs(1);
+/// A source that failed is left alone for so long; it may take seconds to fail.
+const AFTER_FAILURE: Duration = Duration::from_secs(5);
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Tokens").field(&self.0.source).finish_non_exhaustive()
+    }
+}
 
 impl Tokens {
     pub(crate) fn new(source: Arc<dyn TokenSource>) -> Self {
-        Self { source, current: Mutex::default() }
+        Self(Arc::new(Shelf { source, state: Mutex::default() }))
     }
 
+    /// Waits only where there is no token that still holds.
     pub(crate) async fn get(&self) -> Result<Option<Secret>, TokenError> {
-        let mut current = self.current.lock().await;
-        if let Some(current) = current.as_ref().filter(|current| !current.is_due()) {
-            return Ok(current.token.clone());
-        }
-        match self.source.mint().await {
-            Ok(minted) => {
-                let new = Current { token: minted.token, minted: Instant::now(), lifetime: minted.lifetime };
-                Ok(current.insert(new).token.clone())
+        let renewal = {
+            let mut state = self.state();
+            if let Some(current) = state.current.as_ref().filter(|current| !current.is_due()) {
+                return Ok(current.token.clone());
             }
-            // What still holds is better than nothing.
-            Err(error) => match current.as_ref().filter(|current| !current.has_ended()) {
-                Some(old) => {
-                    tracing::warn!(%error, "no new token; the old one is used to its end");
-                    Ok(old.token.clone())
-                }
-                None => Err(error),
-            },
-        }
+            if let Some((_, error)) = state.failed.as_ref().filter(|(at, _)| at.elapsed() < AFTER_FAILURE) {
+                return state.old_or(error.clone());
+            }
+            let renewal = state.renewal.get_or_insert_with(|| self.renew()).clone();
+            match &state.current {
+                Some(old) if !old.refused && !old.has_ended() => return Ok(old.token.clone()),
+                _ => renewal,
+            }
+        };
+        renewal.await
+    }
+
+    fn renew(&self) -> Renewal {
+        let this = self.clone();
+        let renewing = tokio::spawn(async move {
+            let minted = AssertUnwindSafe(this.0.source.mint()).catch_unwind().await;
+            let minted = minted.unwrap_or_else(|_| Err(TokenError::Other("its source panicked".to_owned())));
+            this.state().renewed(minted)
+        });
+        // It only ends early with the runtime.
+        let ended = |error: tokio::task::JoinError| Err(TokenError::Other(error.to_string()));
+        async move { renewing.await.unwrap_or_else(ended) }.boxed().shared()
     }
 
     /// A token was refused. True if there is, or will be, another one to try.
-    pub(crate) async fn refused(&self, token: Option<&Secret>) -> bool {
-        let mut current = self.current.lock().await;
-        match current.as_ref() {
-            // Somebody else has had the same answer and thrown it away.
+    pub(crate) fn refused(&self, token: Option<&Secret>) -> bool {
+        match self.state().current.as_mut() {
             None => true,
             Some(known) if known.token.as_ref() != token => true,
+            // Somebody else has had the same answer.
+            Some(known) if known.refused => true,
             Some(known) if known.lifetime.is_none() || known.minted.elapsed() < YOUNG => false,
-            Some(_) => {
-                *current = None;
+            Some(known) => {
+                known.refused = true;
                 true
             }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn renewed(&mut self, minted: Result<Minted, TokenError>) -> Result<Option<Secret>, TokenError> {
+        self.renewal = None;
+        match minted {
+            Ok(Minted { token, lifetime }) => {
+                self.failed = None;
+                let minted = Instant::now();
+                self.current = Some(Current { token: token.clone(), minted, lifetime, refused: false });
+                Ok(token)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no new token for slurmrestd");
+                self.failed = Some((Instant::now(), error.clone()));
+                self.old_or(error)
+            }
+        }
+    }
+
+    /// Without a new one the old one is used to its end, also if it was refused: slurmrestd says so as well where the
+    /// database is away.
+    fn old_or(&self, error: TokenError) -> Result<Option<Secret>, TokenError> {
+        match self.current.as_ref().filter(|current| !current.has_ended()) {
+            Some(old) => Ok(old.token.clone()),
+            None => Err(error),
         }
     }
 }
@@ -298,6 +362,7 @@ mod tests {
     /// Numbers its tokens; fails while it is told to.
     #[derive(Debug, Default)]
     struct Numbered {
+        tried: AtomicUsize,
         minted: AtomicUsize,
         broken: std::sync::atomic::AtomicBool,
     }
@@ -305,6 +370,7 @@ mod tests {
     impl TokenSource for Numbered {
         fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>> {
             Box::pin(async {
+                self.tried.fetch_add(1, Ordering::Relaxed);
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 if self.broken.load(Ordering::Relaxed) {
                     return Err(TokenError::Other("broken".to_owned()));
@@ -358,8 +424,8 @@ mod tests {
         assert_ne!(id, claims(&full.sign(now).unwrap(), b"key")["jti"]);
     }
 
-    #[test]
-    fn nothing_secret_is_printed() {
+    #[tokio::test]
+    async fn nothing_secret_is_printed() {
         let signed = Signed {
             key: (*b"hush").into(),
             user: "root".into(),
@@ -368,6 +434,7 @@ mod tests {
         };
         let token = signed.sign(SystemTime::now()).unwrap();
         let tokens = Tokens::new(Arc::new(Static(token.clone())));
+        tokens.get().await.unwrap();
         let minted = Minted { token: Some(token.clone()), lifetime: None };
         for shown in
             [format!("{signed:?}"), format!("{token:?}"), format!("{tokens:?}"), format!("{minted:?}")]
@@ -389,7 +456,7 @@ mod tests {
         tokio::time::advance(MINUTE).await;
         let old = Secret::new("1");
         let again = futures::future::join_all((0..100).map(|_| async {
-            assert!(tokens.refused(Some(&old)).await);
+            assert!(tokens.refused(Some(&old)));
             get(&tokens).await
         }));
         assert!(again.await.iter().all(|token| token == "2"));
@@ -403,23 +470,50 @@ mod tests {
         tokio::time::advance(7 * MINUTE).await;
         assert_eq!(get(&tokens).await, "1");
         tokio::time::advance(MINUTE).await;
-        source.broken.store(true, Ordering::Relaxed);
-        assert_eq!(get(&tokens).await, "1", "it still holds");
-        tokio::time::advance(3 * MINUTE).await;
-        assert!(tokens.get().await.unwrap_err().to_string().contains("broken"));
-        source.broken.store(false, Ordering::Relaxed);
+        assert_eq!(get(&tokens).await, "1", "nobody waits while the old one holds");
+        tokio::time::sleep(YOUNG).await;
         assert_eq!(get(&tokens).await, "2");
+        assert_eq!(source.minted.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_that_fails_holds_nobody_up() {
+        let (source, tokens) = tokens();
+        get(&tokens).await;
+        source.broken.store(true, Ordering::Relaxed);
+        tokio::time::advance(8 * MINUTE).await;
+        assert_eq!(get(&tokens).await, "1", "it still holds");
+        assert!(tokens.refused(Some(&Secret::new("1"))));
+        assert_eq!(get(&tokens).await, "1", "slurmrestd also refuses where the database is away");
+        tokio::time::advance(3 * MINUTE).await;
+        let tried = source.tried.load(Ordering::Relaxed);
+        for _ in 0..10 {
+            assert!(tokens.get().await.unwrap_err().to_string().contains("broken"));
+        }
+        assert_eq!(source.tried.load(Ordering::Relaxed), tried + 1);
+        source.broken.store(false, Ordering::Relaxed);
+        tokio::time::advance(AFTER_FAILURE).await;
+        assert_eq!(get(&tokens).await, "2");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_goes_on_when_its_caller_gives_up() {
+        let (source, tokens) = tokens();
+        let hurried = tokio::time::timeout(Duration::from_millis(1), tokens.get());
+        assert!(hurried.await.is_err());
+        assert_eq!(get(&tokens).await, "1");
+        assert_eq!(source.tried.load(Ordering::Relaxed), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_new_token_that_is_refused_is_not_made_again_at_once() {
         let (source, tokens) = tokens();
         get(&tokens).await;
-        assert!(!tokens.refused(Some(&Secret::new("1"))).await);
+        assert!(!tokens.refused(Some(&Secret::new("1"))));
         tokio::time::advance(YOUNG).await;
-        assert!(tokens.refused(Some(&Secret::new("1"))).await);
+        assert!(tokens.refused(Some(&Secret::new("1"))));
         assert_eq!(get(&tokens).await, "2");
-        assert!(tokens.refused(Some(&Secret::new("1"))).await, "there is a newer one by now");
+        assert!(tokens.refused(Some(&Secret::new("1"))), "there is a newer one by now");
         assert_eq!(source.minted.load(Ordering::Relaxed), 2);
     }
 

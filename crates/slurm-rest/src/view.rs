@@ -1,17 +1,22 @@
 //! Keeps the [`Facts`] of one cluster fresh, and wakes those who wait for a change.
 //!
-//! Two loops ask. One has the whole list of nodes, and pauses nine times as long as the answer took, so that it never
-//! has more than a tenth of slurmrestd's time. The other asks for single nodes, those that somebody waits on, several
-//! times a second. Jobs are asked for only to explain why a node is not free.
+//! Three loops ask. One has the whole list of nodes, and pauses nine times as long as the answer took, so that it never
+//! has more than a tenth of slurmrestd's time. One asks for single nodes, those that somebody waits on, several times a
+//! second, and one at once for those that somebody begins to wait on; each of them pauses in the same way. Jobs are
+//! asked for only to explain why a node is not free.
 //!
-//! A question that failed changes nothing of what is known: facts age, and say why.
+//! A question that failed changes nothing of what is known: facts age, and say why. Only the list says that Slurm does
+//! not answer, or that a node is gone; a single node that cannot be had makes it come sooner.
 
 mod changes;
 mod jobs;
 mod merge;
 mod pace;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -26,7 +31,7 @@ pub use waiting::Waiting;
 
 use crate::client::Client;
 use crate::error::RestError;
-use crate::record::Json;
+use crate::record::cluster::{Partition, Reservation};
 use changes::Subscribers;
 use jobs::Jobs;
 use pace::{Pace, Recent};
@@ -43,10 +48,12 @@ pub struct ViewOptions {
     pub single: Duration,
     /// Between two looks at partitions and reservations, at least.
     pub others: Duration,
-    /// For a list.
+    /// For a list of nodes, partitions or reservations.
     pub list_deadline: Duration,
     /// For one node.
     pub node_deadline: Duration,
+    /// For all jobs, which take far longer than all nodes.
+    pub jobs_deadline: Duration,
 }
 
 impl Default for ViewOptions {
@@ -56,14 +63,20 @@ impl Default for ViewOptions {
             waiting: Duration::from_secs(1),
             single: Duration::from_millis(250),
             others: Duration::from_secs(30),
-            list_deadline: Duration::from_secs(120),
+            list_deadline: Duration::from_secs(30),
             node_deadline: Duration::from_secs(10),
+            jobs_deadline: Duration::from_secs(120),
         }
     }
 }
 
 /// Single nodes that are asked for at a time.
 const AT_A_TIME: usize = 4;
+/// Changes are asked for by slurmctld's clock. Should that be set back, they are missed no longer than this.
+const CHANGES_SINCE: Duration = Duration::from_secs(300);
+
+/// From when changes are asked for: by slurmctld's clock, and by ours.
+type Since = Option<(u64, Instant)>;
 
 /// A view of one cluster; clones share it, and with the last of them it ends.
 #[derive(Debug, Clone)]
@@ -82,6 +95,9 @@ struct Shared {
     jobs: Jobs,
     /// A list is wanted before its time.
     soon: Notify,
+    /// A single node was not as it was known. Its answer can be older than that of a list that came before it, so the next
+    /// list has to be a whole one.
+    doubt: AtomicBool,
 }
 
 impl View {
@@ -96,11 +112,16 @@ impl View {
             waited: Waited::default(),
             jobs: Jobs::default(),
             soon: Notify::new(),
+            doubt: AtomicBool::new(false),
         });
         let stop = CancellationToken::new();
         let asking = shared.clone();
         tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
-            tokio::join!(asking.keep_listing(), asking.keep_asking_for_single_nodes());
+            tokio::join!(
+                asking.keep_listing(),
+                asking.keep_asking_for_waited_ones(),
+                asking.keep_asking_for_new_ones()
+            );
         }));
         Self { shared, _running: Arc::new(stop.drop_guard()) }
     }
@@ -116,10 +137,11 @@ impl View {
         self.shared.subscribers.subscribe()
     }
 
-    /// Has one node asked for several times a second, until the guard is dropped.
+    /// Has one node asked for several times a second, until the guard is dropped. Of the first answer subscribers are told
+    /// even if it is no news: what is known of the node is young from then on.
     #[must_use]
     pub fn wait_on(&self, node: &str) -> Waiting {
-        let waiting = self.shared.waited.add(node);
+        let waiting = self.shared.waited.add(node, Instant::now().into_std());
         self.shared.soon.notify_one();
         waiting
     }
@@ -130,9 +152,10 @@ impl View {
     }
 
     /// The jobs that hold a node, for people. Answers are shared and bounded by their cost like lists: they can be
-    /// some time old.
+    /// some time old. What has to be true now is asked of [`Client::jobs_on`].
     pub async fn jobs_on(&self, node: &str) -> Result<Vec<facts::Job>, RestError> {
-        self.shared.jobs.on(&self.shared.client, node).await
+        let client = self.shared.client.within(self.shared.options.jobs_deadline);
+        self.shared.jobs.on(&client, node).await
     }
 }
 
@@ -141,12 +164,12 @@ impl Shared {
         let (mut since, mut others_at) = (None, None::<Instant>);
         loop {
             let begin = Instant::now();
-            let listed = self.list_nodes(&mut since).await;
-            if others_at.is_none_or(|at| at.elapsed() >= self.options.others) {
+            let answered = self.list_nodes(&mut since).await;
+            if answered && others_at.is_none_or(|at| at.elapsed() >= self.options.others) {
                 self.look_at_others().await;
                 others_at = Some(Instant::now());
             }
-            let pace = Pace { cost: begin.elapsed(), failed: !listed };
+            let pace = Pace { cost: begin.elapsed(), failed: !answered };
             self.pause(begin + pace.cost, pace).await;
         }
     }
@@ -161,25 +184,37 @@ impl Shared {
         }
     }
 
-    /// True if the nodes are known now.
-    async fn list_nodes(&self, since: &mut Option<u64>) -> bool {
+    /// True if there was an answer.
+    async fn list_nodes(&self, since: &mut Since) -> bool {
         let client = self.client.within(self.options.list_deadline);
-        let begin = Instant::now().into_std();
-        let answer = match *since {
-            Some(since) => client.nodes_since(since).await,
+        let begin = Instant::now();
+        let asked = begin.into_std();
+        let doubt = self.doubt.swap(false, Ordering::Relaxed);
+        let answer = match since.filter(|(_, at)| !doubt && at.elapsed() < CHANGES_SINCE) {
+            Some((since, _)) => client.nodes_since(since).await,
             None => client.nodes().await.map(Some),
         };
-        match answer {
-            Ok(Some(listed)) => {
-                *since = listed.last_update.filter(|_| listed.odd.is_none());
-                self.change(|facts| merge::nodes(&mut facts.nodes, listed, begin))
+        let answered = answer.is_ok();
+        self.change(|facts| {
+            let mut changes = match answer {
+                Ok(Some(listed)) => {
+                    let last_update = listed.last_update;
+                    let (changes, all) = merge::nodes(&mut facts.nodes, listed, asked);
+                    *since = last_update.filter(|_| all).map(|last_update| (last_update, begin));
+                    changes
+                }
+                Ok(None) => merge::unchanged(&mut facts.nodes, asked),
+                Err(error) => {
+                    *since = None;
+                    merge::failed(&mut facts.nodes, &error, asked)
+                }
+            };
+            if facts.nodes.complete_at() == Some(asked) {
+                changes.nodes.extend(self.waited.all_answered(asked));
             }
-            Ok(None) => self.change(|facts| merge::unchanged(&mut facts.nodes, begin)),
-            Err(error) => {
-                *since = None;
-                self.change(|facts| merge::failed(&mut facts.nodes, &error, begin))
-            }
-        }
+            changes
+        });
+        answered
     }
 
     async fn look_at_others(&self) {
@@ -187,63 +222,86 @@ impl Shared {
         let client = self.client.within(self.options.list_deadline);
         let partitions = client.partitions().await;
         self.change(|facts| {
-            let changed =
-                merge::all(&mut facts.partitions, partitions, |Json(record)| record.into_fact(), begin);
+            let changed = merge::all(&mut facts.partitions, partitions, Partition::into_fact, begin);
             Changes { partitions: changed, ..Changes::default() }
         });
         let reservations = client.reservations().await;
         self.change(|facts| {
-            let changed =
-                merge::all(&mut facts.reservations, reservations, |Json(record)| record.into_fact(), begin);
+            let changed = merge::all(&mut facts.reservations, reservations, Reservation::into_fact, begin);
             Changes { reservations: changed, ..Changes::default() }
         });
     }
 
-    async fn keep_asking_for_single_nodes(&self) {
-        let mut recent = Recent::default();
+    async fn keep_asking_for_waited_ones(&self) {
+        let (mut recent, mut pause) = (Recent::default(), self.options.single);
         loop {
             self.waited.until_someone_waits().await;
-            let begin = Instant::now();
-            let client = self.client.within(self.options.node_deadline);
-            if let Err(error) = client.recount_nodes().await {
-                // The nodes say the same, and are told of it.
-                tracing::debug!(%error, "counts may be old");
-            }
-            let asked = futures::stream::iter(self.waited.names()).map(|name| self.ask_for(name));
-            asked.buffer_unordered(AT_A_TIME).collect::<()>().await;
-            let cost = recent.least_with(begin.elapsed());
-            let pause = Pace { cost, failed: false }.pause(self.options.single);
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                // Somebody new is answered at once.
-                () = self.waited.until_someone_new_waits() => {}
-            }
+            tokio::time::sleep(pause).await;
+            let (cost, answered) = self.ask_for(self.waited.all()).await;
+            let pace = Pace { cost: recent.least_with(cost), failed: !answered };
+            pause = pace.pause(self.options.single);
         }
     }
 
-    async fn ask_for(&self, name: Box<str>) {
-        let begin = Instant::now().into_std();
-        match self.client.within(self.options.node_deadline).node(&name).await {
+    /// Who begins to wait does not wait for the turn of all, as long as that takes no more than another tenth.
+    async fn keep_asking_for_new_ones(&self) {
+        loop {
+            self.waited.until_someone_new_waits().await;
+            let (cost, answered) = self.ask_for(self.waited.new_ones()).await;
+            let pace = Pace { cost, failed: !answered };
+            tokio::time::sleep(pace.pause(self.options.single)).await;
+        }
+    }
+
+    /// What it took, and whether there was an answer.
+    async fn ask_for(&self, names: Vec<Box<str>>) -> (Duration, bool) {
+        let begin = Instant::now();
+        if names.is_empty() {
+            return (Duration::ZERO, true);
+        }
+        let client = self.client.within(self.options.node_deadline);
+        if let Err(error) = client.recount_nodes().await {
+            // Without it nodes would show what jobs held some time ago, and look young.
+            tracing::debug!(%error, "single nodes are not asked for");
+            self.soon.notify_one();
+            return (begin.elapsed(), false);
+        }
+        let asked = futures::stream::iter(names).map(|name| self.ask_for_one(&client, name));
+        let answered =
+            asked.buffer_unordered(AT_A_TIME).fold(true, async |all, answered| all && answered).await;
+        (begin.elapsed(), answered)
+    }
+
+    /// True if Slurm answered.
+    async fn ask_for_one(&self, client: &Client, name: Box<str>) -> bool {
+        let asked = Instant::now().into_std();
+        match client.node(&name).await {
             Ok(node) => {
-                self.change(|facts| merge::node(&mut facts.nodes, node, begin));
+                self.change(|facts| {
+                    let mut changes = merge::node(&mut facts.nodes, node, asked);
+                    if !changes.is_empty() {
+                        self.doubt.store(true, Ordering::Relaxed);
+                    }
+                    if self.waited.answered(&name, asked) {
+                        changes.nodes.insert(name);
+                    }
+                    changes
+                });
+                true
             }
             // Only a whole list can say that a node is gone: "no such node" and "no answer" are close neighbours in
             // Slurm.
-            Err(RestError::NotFound { .. }) => self.soon.notify_one(),
             Err(error) => {
-                self.change(|facts| merge::failed(&mut facts.nodes, &error, begin));
+                tracing::debug!(%error, node = &*name, "it is left to the list");
+                self.soon.notify_one();
+                !error.is_no_answer()
             }
         }
     }
 
-    /// Changes facts, and tells whoever wants to know. True if the nodes are known.
-    fn change(&self, change: impl FnOnce(&mut Facts) -> Changes) -> bool {
-        let (changes, known) = {
-            let mut facts = self.facts.write().unwrap_or_else(PoisonError::into_inner);
-            let changes = change(&mut facts);
-            (changes, facts.nodes.trouble().is_none())
-        };
+    /// Changes facts, and tells whoever wants to know.
+    fn change(&self, change: impl FnOnce(&mut Facts) -> Changes) {
+        let changes = change(&mut self.facts.write().unwrap_or_else(PoisonError::into_inner));
         self.subscribers.tell(&changes);
-        known
     }
 }

@@ -2,6 +2,7 @@
 //! fails.
 #![expect(clippy::print_stdout, reason = "what was asked and answered, shown where a test fails")]
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,8 @@ use slurm_rest::token::{Claims, Signed};
 use slurm_rest::{ApiVersion, Client, Endpoint, Options};
 use testkit::cache::SlurmVersion;
 use testkit::slurm::{SlurmCluster, SlurmClusterBuilder};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 
 #[path = "slurm/auth.rs"]
 mod auth;
@@ -46,7 +49,10 @@ on_each_release![
     auth::tokens_of_every_source_are_let_in,
     auth::sockets_and_tls_lead_to_slurmrestd,
     auth::a_name_beside_the_token_is_sent,
+    auth::neither_errors_nor_logs_show_what_is_secret,
     faults::each_fault_is_an_error_of_its_own_kind,
+    faults::a_yes_is_one_only_if_slurm_says_so,
+    faults::a_write_that_never_left_is_tried_again,
     faults::an_endless_answer_ends_in_bounded_time_and_memory,
     faults::reads_are_tried_again_and_writes_are_not,
     faults::without_slurmctld_nothing_looks_empty,
@@ -56,6 +62,7 @@ on_each_release![
     view::no_change_is_missed_when_asking_for_changes,
     view::silence_is_never_an_empty_cluster,
     view::a_lying_server_frees_nobody,
+    view::who_begins_to_wait_is_answered_also_if_nothing_is_new,
     view::one_node_is_counted_anew,
     view::a_suspended_job_shows_by_its_memory,
 ];
@@ -80,6 +87,12 @@ fn root(cluster: &SlurmCluster) -> Signed {
         claims: Claims::default(),
         lifetime: Duration::from_secs(600),
     }
+}
+
+/// Carries one connection on to slurmrestd.
+async fn relay(mut outside: impl AsyncRead + AsyncWrite + Unpin, restd: SocketAddr) -> std::io::Result<()> {
+    let mut inside = TcpStream::connect(restd).await?;
+    tokio::io::copy_bidirectional(&mut outside, &mut inside).await.map(drop)
 }
 
 fn client_at(url: &str, cluster: &SlurmCluster, newest: ApiVersion) -> Result<Client> {

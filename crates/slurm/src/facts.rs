@@ -122,6 +122,11 @@ impl<T> Part<T> {
         }
     }
 
+    /// When this was last known to be all there is.
+    pub fn complete_at(&self) -> Option<Instant> {
+        self.complete_at
+    }
+
     /// How long ago this was known to be all there is.
     pub fn age(&self, now: Instant) -> Option<Duration> {
         self.complete_at.map(|at| now.saturating_duration_since(at))

@@ -78,8 +78,11 @@ async fn until(view: &View, changes: &mut Subscription, wanted: Activity) -> Res
     let young = Duration::from_secs(5);
     let so = async {
         while view.read(|facts| facts.activity(NODE, Instant::now(), young)) != wanted {
-            changes.next().await;
+            changes.next().await.context("the view has ended")?;
         }
+        Ok(())
     };
-    tokio::time::timeout(WAIT, so).await.with_context(|| format!("{NODE} is not {wanted:?} within {WAIT:?}"))
+    tokio::time::timeout(WAIT, so)
+        .await
+        .with_context(|| format!("{NODE} is not {wanted:?} within {WAIT:?}"))?
 }

@@ -1,10 +1,8 @@
 //! What slurmdbd keeps.
 
-use super::control::plain;
 use crate::call::{Call, query};
 use crate::client::{Client, Listed};
 use crate::error::RestError;
-use crate::record::Json;
 use crate::record::accounting::{Association, Job, Qos, User};
 
 /// Which jobs to ask slurmdbd for. It filters for itself.
@@ -44,28 +42,24 @@ impl AccountingJobs {
 }
 
 impl Client {
-    pub async fn accounting_jobs(&self, wanted: &AccountingJobs) -> Result<Listed<Json<Job>>, RestError> {
+    pub async fn accounting_jobs(&self, wanted: &AccountingJobs) -> Result<Listed<Job>, RestError> {
         let path = format!("jobs/{}", wanted.query());
-        self.list(&Call::read("accounting_jobs", path).slurmdb().template("jobs").key("jobs"), |_| true).await
+        self.list_json(&Call::read("accounting_jobs", path).slurmdb().template("jobs").key("jobs")).await
     }
 
-    pub async fn associations(&self) -> Result<Vec<Association>, RestError> {
-        let call = Call::read("associations", "associations/")
-            .slurmdb()
-            .template("associations")
-            .key("associations");
-        Ok(plain(self.list(&call, |_| true).await?))
+    pub async fn associations(&self) -> Result<Listed<Association>, RestError> {
+        let call = Call::read("associations", "associations/").slurmdb();
+        self.list_json(&call.template("associations").key("associations")).await
     }
 
-    pub async fn users(&self) -> Result<Vec<User>, RestError> {
+    pub async fn users(&self) -> Result<Listed<User>, RestError> {
         // Without its associations a user has no default account, either.
-        let call = Call::read("users", "users/?with_assocs=true").slurmdb().template("users").key("users");
-        Ok(plain(self.list(&call, |_| true).await?))
+        let call = Call::read("users", "users/?with_assocs=true").slurmdb();
+        self.list_json(&call.template("users").key("users")).await
     }
 
-    pub async fn qos(&self) -> Result<Vec<Qos>, RestError> {
-        let call = Call::read("qos", "qos/").slurmdb().template("qos").key("qos");
-        Ok(plain(self.list(&call, |_| true).await?))
+    pub async fn qos(&self) -> Result<Listed<Qos>, RestError> {
+        self.list_json(&Call::read("qos", "qos/").slurmdb().template("qos").key("qos")).await
     }
 }
 

@@ -6,7 +6,6 @@ use super::nodes::exactly;
 use crate::call::{Call, segment};
 use crate::client::{Client, Listed};
 use crate::error::{RestError, numbers};
-use crate::record::Json;
 use crate::record::cluster::{Diag, License, Partition, Ping, Shares};
 
 /// A controller, and whether it answered slurmrestd.
@@ -23,12 +22,11 @@ impl Client {
     pub async fn ping(&self) -> Result<Vec<ControllerPing>, RestError> {
         const NAME: &str = "ping";
         let call = Call::read(NAME, "ping/").template("ping").key("pings");
-        let listed = self.list::<Json<Ping>>(&call, |_| true).await?;
-        let refused = |ping: &Ping| ping.status.contains("authentication");
-        if let Some(Json(ping)) = listed.records.iter().find(|Json(ping)| refused(ping)) {
+        let listed = self.list_json::<Ping>(&call).await?;
+        if let Some(ping) = listed.records.iter().find(|ping| ping.status.contains("authentication")) {
             return Err(RestError::Refused { call: NAME, why: ping.status.to_string() });
         }
-        Ok(listed.records.into_iter().map(|Json(ping)| ping.into()).collect())
+        Ok(listed.records.into_iter().map(Into::into).collect())
     }
 
     /// What slurmctld counts of itself.
@@ -48,9 +46,8 @@ impl Client {
         self.one(&Call::read("conf", "conf").template("conf").key("slurm_conf")).await
     }
 
-    pub async fn licenses(&self) -> Result<Vec<License>, RestError> {
-        let call = Call::read("licenses", "licenses/").template("licenses").key("licenses");
-        Ok(plain(self.list::<Json<License>>(&call, |_| true).await?))
+    pub async fn licenses(&self) -> Result<Listed<License>, RestError> {
+        self.list_json(&Call::read("licenses", "licenses/").template("licenses").key("licenses")).await
     }
 
     /// Fair share of every association.
@@ -58,8 +55,8 @@ impl Client {
         self.one(&Call::read("shares", "shares").template("shares").key("shares")).await
     }
 
-    pub async fn partitions(&self) -> Result<Listed<Json<Partition>>, RestError> {
-        self.list(&Call::read("partitions", "partitions/").template("partitions").key("partitions"), |_| true)
+    pub async fn partitions(&self) -> Result<Listed<Partition>, RestError> {
+        self.list_json(&Call::read("partitions", "partitions/").template("partitions").key("partitions"))
             .await
     }
 
@@ -71,11 +68,7 @@ impl Client {
             .key("partitions")
             .about(what(), numbers::INVALID_PARTITION)
             .one();
-        let listed = self.list::<Json<Partition>>(&call, |_| true).await?;
-        exactly(NAME, listed, |Json(found)| &*found.name == name, what).map(|Json(partition)| partition)
+        let listed = self.list_json::<Partition>(&call).await?;
+        exactly(NAME, listed, |found| &*found.name == name, what)
     }
-}
-
-pub(super) fn plain<T>(listed: Listed<Json<T>>) -> Vec<T> {
-    listed.records.into_iter().map(|Json(record)| record).collect()
 }

@@ -3,6 +3,7 @@
 use http::Method;
 use serde::{Deserialize, Serialize};
 use slurm::facts;
+use tokio::time::Instant;
 
 use super::Set;
 use super::nodes::exactly;
@@ -10,7 +11,7 @@ use crate::call::{Call, query};
 use crate::client::{Client, Listed};
 use crate::decode::SlurmError;
 use crate::error::{RestError, numbers};
-use crate::record::{Json, Record, job};
+use crate::record::{Record, job};
 use crate::served::ApiVersion;
 use crate::wire::Text;
 
@@ -22,31 +23,26 @@ pub struct JobFilter {
     pub user: Option<String>,
     pub account: Option<String>,
     pub partition: Option<String>,
-    /// Those that have nodes now, also while they end.
+    /// Those that have nodes now, also while they end, and those whose state says nothing that we know.
     pub holding_nodes: bool,
     /// Those that this node is allocated to, by a job's host list.
     pub node: Option<String>,
 }
 
 impl JobFilter {
-    /// What keeps a node busy.
-    pub fn on_node(name: impl Into<String>) -> Self {
-        Self { holding_nodes: true, node: Some(name.into()), ..Self::default() }
-    }
-
     fn wants(&self, job: &job::Job) -> bool {
         let is = |wanted: &Option<String>, found: &str| wanted.as_ref().is_none_or(|wanted| wanted == found);
         is(&self.user, &job.user_name)
             && is(&self.account, &job.account)
             && is(&self.partition, &job.partition)
             && (!self.holding_nodes || job.job_state.holds_nodes())
-            && self.node.as_ref().is_none_or(|node| has_node(&job.nodes, node))
+            && self.node.as_ref().is_none_or(|node| may_have(&job.nodes, node))
     }
 }
 
-/// Whether a host list has a name.
-pub(crate) fn has_node(nodes: &str, name: &str) -> bool {
-    slurm::hostlist::Hostlist::parse(nodes).is_ok_and(|list| list.contains(name))
+/// Whether a host list has a name. One that cannot be read may have any.
+pub(crate) fn may_have(nodes: &str, name: &str) -> bool {
+    slurm::hostlist::Hostlist::parse(nodes).map_or(true, |list| list.contains(name))
 }
 
 /// A job to submit. Slurm requires where it runs and one variable of its environment at least.
@@ -161,17 +157,40 @@ impl Client {
         self.list(&jobs(), |_| true).await
     }
 
-    /// What keeps a node busy, for people.
+    /// What keeps a node busy, now and all of it: a list with a job that cannot be understood is an error.
     pub async fn jobs_on(&self, node: &str) -> Result<Vec<facts::Job>, RestError> {
-        let jobs = self.jobs(&JobFilter::on_node(node)).await?;
-        Ok(jobs.records.into_iter().map(job::Job::into_fact).collect())
+        self.jobs_holding_nodes(Some(node.to_owned())).await
+    }
+
+    pub(crate) async fn jobs_holding_nodes(
+        &self,
+        node: Option<String>,
+    ) -> Result<Vec<facts::Job>, RestError> {
+        let listed = self.jobs(&JobFilter { holding_nodes: true, node, ..JobFilter::default() }).await?;
+        match listed.odd {
+            Some((count, why)) => {
+                let why = format!("{count} jobs cannot be understood: {why}");
+                Err(RestError::Garbage { call: "jobs", why })
+            }
+            None => Ok(listed.records.into_iter().map(job::Job::into_fact).collect()),
+        }
     }
 
     pub async fn job(&self, id: u32) -> Result<job::Job, RestError> {
         const NAME: &str = "job";
-        let call = about(Call::read(NAME, format!("job/{id}")), id).template(ONE).key("jobs").one();
-        let listed = self.list::<job::Job>(&call, |job| job.job_id == id).await?;
+        let mut listed = self.job_and_its_tasks(NAME, id).await?;
+        listed.records.retain(|job| job.job_id == id);
         exactly(NAME, listed, |_| true, || what(id))
+    }
+
+    /// Of an array all that are left of it, which may not be the one of that number.
+    async fn job_and_its_tasks(&self, name: &'static str, id: u32) -> Result<Listed<job::Job>, RestError> {
+        let call = Call::read(name, format!("job/{id}")).template(ONE).key("jobs");
+        let listed = self.list::<job::Job>(&about(call, id).one(), |_| true).await?;
+        if listed.records.is_empty() && listed.odd.is_none() {
+            return Err(RestError::NotFound { call: name, what: what(id) });
+        }
+        Ok(listed)
     }
 
     pub async fn submit(&self, job: &Job) -> Result<Submitted, RestError> {
@@ -196,20 +215,22 @@ impl Client {
         id: u32,
         signal: Option<(&str, SignalTo)>,
     ) -> Result<(), RestError> {
+        let begin = Instant::now();
         let flags = signal.and_then(|(_, to)| to.flag()).map(str::to_owned);
         let query = query([("signal", signal.map(|(signal, _)| signal.to_owned())), ("flags", flags)]);
-        let call = Call::write(name, Method::DELETE, format!("job/{id}{query}")).template(ONE).key("status");
-        let call = about(call, id).one();
+        let call = Call::write(name, Method::DELETE, format!("job/{id}{query}")).template(ONE);
+        let call = about(call, id);
         if self.version().await? < ApiVersion::V0_0_42 {
             // Its answer says yes to every number.
-            self.job(id).await?;
+            self.rest_of(begin).job_and_its_tasks(name, id).await?;
+            return self.rest_of(begin).done(&call).await;
         }
         // What went wrong stands in the list, under HTTP 200 and no errors.
-        let status = self.list::<Json<Killed>>(&call, |_| true).await?;
+        let status = self.rest_of(begin).list_json::<Killed>(&call.key("status")).await?;
         if let Some((_, why)) = status.odd {
             return Err(RestError::Garbage { call: name, why });
         }
-        let errors = status.records.into_iter().map(|Json(killed)| killed.error);
+        let errors = status.records.into_iter().map(|killed| killed.error);
         let errors: Vec<SlurmError> = errors
             .filter(|error| !matches!(error.code, 0 | numbers::ALREADY_DONE))
             .map(|error| SlurmError { number: error.code, error: error.string, ..SlurmError::default() })

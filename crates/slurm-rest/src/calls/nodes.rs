@@ -2,6 +2,7 @@
 
 use http::Method;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use crate::call::{Call, query, segment};
 use crate::client::{Client, Listed};
@@ -115,17 +116,18 @@ impl Client {
 
     /// Every node, with the fields of the caller's own [`crate::record!`].
     pub async fn nodes_as<T: Record>(&self) -> Result<Listed<T>, RestError> {
-        self.list(&Call::read("nodes", "nodes/").template("nodes").key("nodes"), |_| true).await
+        dated(self.list(&Call::read("nodes", "nodes/").template("nodes").key("nodes"), |_| true).await?)
     }
 
     /// Every node if any has changed since `last_update` of an earlier list, else None.
     pub async fn nodes_since(&self, last_update: u64) -> Result<Option<Listed<Node>>, RestError> {
         let query = query([("update_time", Some(last_update.to_string()))]);
         let call = Call::read("nodes", format!("nodes/{query}")).template("nodes").key("nodes");
+        let begin = Instant::now();
         match self.list_if_changed(&call, |_| true).await {
             // Before 26.05.3 slurmrestd asks for changed partitions, too, and fails where only nodes have changed.
-            Err(RestError::Slurm { .. }) => self.nodes().await.map(Some),
-            answer => answer,
+            Err(RestError::Slurm { .. }) => self.rest_of(begin).nodes().await.map(Some),
+            answer => answer?.map(dated).transpose(),
         }
     }
 
@@ -197,6 +199,14 @@ impl Client {
     /// Whether [`Client::reboot_nodes`] is served; if not, `scontrol reboot` is the way.
     pub async fn serves_reboot(&self) -> Result<bool, RestError> {
         self.serves(&Call::write("reboot_nodes", Method::POST, "").template("nodes/reboot")).await
+    }
+}
+
+/// slurmctld says when it made a list, of no nodes too. One that does not say is not its own.
+fn dated<T>(listed: Listed<T>) -> Result<Listed<T>, RestError> {
+    match listed.last_update {
+        Some(_) => Ok(listed),
+        None => Err(RestError::Garbage { call: "nodes", why: "it has no `last_update`".to_owned() }),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use http::Method;
 use serde::Serialize;
+use tokio::time::Instant;
 
 use super::Set;
 use super::nodes::exactly;
 use crate::call::{Call, segment};
 use crate::client::{Client, Listed};
 use crate::error::{RestError, numbers};
-use crate::record::Json;
 use crate::record::cluster::Reservation;
 
 const ONE: &str = "reservation/{reservation_name}";
@@ -41,17 +41,17 @@ pub struct ReservationRequest {
 }
 
 impl Client {
-    pub async fn reservations(&self) -> Result<Listed<Json<Reservation>>, RestError> {
+    pub async fn reservations(&self) -> Result<Listed<Reservation>, RestError> {
         let call = Call::read("reservations", "reservations/").template("reservations").key("reservations");
-        self.list(&call, |_| true).await
+        self.list_json(&call).await
     }
 
     pub async fn reservation(&self, name: &str) -> Result<Reservation, RestError> {
         const NAME: &str = "reservation";
         let path = format!("reservation/{}", segment(NAME, name)?);
         let call = about(Call::read(NAME, path), name).template(ONE).key("reservations").one();
-        let listed = self.list::<Json<Reservation>>(&call, |_| true).await?;
-        exactly(NAME, listed, |Json(found)| &*found.name == name, || what(name)).map(|Json(found)| found)
+        let listed = self.list_json::<Reservation>(&call).await?;
+        exactly(NAME, listed, |found| &*found.name == name, || what(name))
     }
 
     /// Fails if there is one of this name.
@@ -80,13 +80,14 @@ impl Client {
         wanted: &ReservationRequest,
         check: impl AsyncFnOnce(Result<Reservation, RestError>) -> Result<(), RestError>,
     ) -> Result<(), RestError> {
+        let begin = Instant::now();
         segment(name, &wanted.name)?;
         let call = Call::write(name, Method::POST, "reservation").template("reservation");
         let call = about(call, &wanted.name).body(wanted)?;
         if self.serves(&call).await? {
-            check(self.reservation(&wanted.name).await).await?;
+            check(self.rest_of(begin).reservation(&wanted.name).await).await?;
         }
-        self.done(&call).await
+        self.rest_of(begin).done(&call).await
     }
 
     pub async fn delete_reservation(&self, name: &str) -> Result<(), RestError> {

@@ -2,6 +2,7 @@
 //! more is kept than there are nodes.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
@@ -13,7 +14,7 @@ pub struct Changes {
     pub nodes: BTreeSet<Box<str>>,
     pub partitions: bool,
     pub reservations: bool,
-    /// Slurm stopped answering, or answers again.
+    /// Slurm has answered for the first time, stopped answering, or answers again.
     pub reachable: bool,
 }
 
@@ -38,6 +39,8 @@ pub(super) struct Subscribers(Mutex<Vec<Weak<Inbox>>>);
 struct Inbox {
     changes: Mutex<Changes>,
     arrived: Notify,
+    /// Nothing will arrive any more.
+    ended: AtomicBool,
 }
 
 impl Subscribers {
@@ -60,26 +63,40 @@ impl Subscribers {
     }
 }
 
+impl Drop for Subscribers {
+    fn drop(&mut self) {
+        let inboxes = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for inbox in inboxes.iter().filter_map(Weak::upgrade) {
+            inbox.ended.store(true, Ordering::Release);
+            inbox.arrived.notify_one();
+        }
+    }
+}
+
 /// One who hears of changes.
 #[derive(Debug)]
 pub struct Subscription(Arc<Inbox>);
 
 impl Subscription {
-    /// Waits until something has changed, and takes all that has.
-    pub async fn next(&mut self) -> Changes {
+    /// Waits until something has changed, and takes all that has. None: the view has ended.
+    pub async fn next(&mut self) -> Option<Changes> {
         loop {
+            let ended = self.0.ended.load(Ordering::Acquire);
             let changes = std::mem::take(&mut *self.0.changes.lock().unwrap_or_else(PoisonError::into_inner));
             if !changes.is_empty() {
-                return changes;
+                return Some(changes);
+            }
+            if ended {
+                return None;
             }
             self.0.arrived.notified().await;
         }
     }
 
-    /// The same as an endless stream, such as the engine's external sources are.
+    /// The same as a stream, such as the engine's external sources are.
     pub fn into_stream(self) -> impl futures::Stream<Item = Changes> {
         futures::stream::unfold(self, |mut this| async move {
-            let changes = this.next().await;
+            let changes = this.next().await?;
             Some((changes, this))
         })
     }
@@ -100,13 +117,22 @@ mod tests {
         let subscribers = Subscribers::default();
         let (mut one, mut other) = (subscribers.subscribe(), subscribers.subscribe());
         subscribers.tell(&nodes(&["n1"]));
-        assert_eq!(one.next().await, nodes(&["n1"]));
+        assert_eq!(one.next().await, Some(nodes(&["n1"])));
         subscribers.tell(&nodes(&["n2"]));
         subscribers.tell(&Changes { reachable: true, ..nodes(&["n1"]) });
         let both = Changes { reachable: true, ..nodes(&["n1", "n2"]) };
-        assert_eq!((one.next().await, other.next().await), (both.clone(), both));
+        assert_eq!((one.next().await, other.next().await), (Some(both.clone()), Some(both)));
         subscribers.tell(&Changes::default());
         assert!(one.next().now_or_never().is_none(), "nothing is no change");
+    }
+
+    #[tokio::test]
+    async fn a_subscription_ends_with_its_view_and_not_before_the_last_change() {
+        let subscribers = Subscribers::default();
+        let mut one = subscribers.subscribe();
+        subscribers.tell(&nodes(&["n1"]));
+        drop(subscribers);
+        assert_eq!((one.next().await, one.next().await), (Some(nodes(&["n1"])), None));
     }
 
     #[tokio::test]

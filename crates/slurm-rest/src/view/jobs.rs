@@ -11,10 +11,9 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::pace::Pace;
-use crate::calls::{JobFilter, has_node};
+use crate::calls::may_have;
 use crate::client::Client;
 use crate::error::RestError;
-use crate::record::job::Job;
 
 /// An answer is used so long at least.
 const LEAST: Duration = Duration::from_secs(2);
@@ -22,31 +21,29 @@ const LEAST: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Jobs(Mutex<Option<Answer>>);
 
+/// What the last question brought; a failure is an answer to all who ask meanwhile, too.
 #[derive(Debug)]
 struct Answer {
-    at: Instant,
-    pace: Pace,
-    jobs: Arc<[facts::Job]>,
+    use_until: Instant,
+    jobs: Result<Arc<[facts::Job]>, RestError>,
 }
 
 impl Jobs {
     pub(super) async fn on(&self, client: &Client, node: &str) -> Result<Vec<facts::Job>, RestError> {
         let jobs = self.all(client).await?;
-        Ok(jobs.iter().filter(|job| has_node(&job.nodes, node)).cloned().collect())
+        Ok(jobs.iter().filter(|job| may_have(&job.nodes, node)).cloned().collect())
     }
 
     async fn all(&self, client: &Client) -> Result<Arc<[facts::Job]>, RestError> {
         // Held while asking: whoever comes meanwhile gets the same answer.
         let mut answer = self.0.lock().await;
-        if let Some(answer) = answer.as_ref().filter(|answer| answer.at.elapsed() < answer.pace.pause(LEAST))
-        {
-            return Ok(answer.jobs.clone());
+        if let Some(answer) = answer.as_ref().filter(|answer| Instant::now() < answer.use_until) {
+            return answer.jobs.clone();
         }
-        let at = Instant::now();
-        let filter = JobFilter { holding_nodes: true, ..JobFilter::default() };
-        let jobs: Arc<[_]> = client.jobs(&filter).await?.records.into_iter().map(Job::into_fact).collect();
-        let pace = Pace { cost: at.elapsed(), failed: false };
-        *answer = Some(Answer { at, pace, jobs: jobs.clone() });
-        Ok(jobs)
+        let begin = Instant::now();
+        let jobs = client.jobs_holding_nodes(None).await.map(Arc::from);
+        let pace = Pace { cost: begin.elapsed(), failed: jobs.is_err() };
+        *answer = Some(Answer { use_until: Instant::now() + pace.pause(LEAST), jobs: jobs.clone() });
+        jobs
     }
 }

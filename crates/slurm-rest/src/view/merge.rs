@@ -15,70 +15,94 @@ use crate::record::node::Node;
 
 type Nodes = Part<BTreeMap<Box<str>, facts::Node>>;
 
-/// A list of nodes.
-pub(super) fn nodes(nodes: &mut Nodes, listed: Listed<Node>, asked: Instant) -> Changes {
-    let before = nodes.trouble().is_some();
+/// A list of nodes. Also whether everything is known as this list has it: if not, what has changed since it is not all
+/// that is different from it.
+pub(super) fn nodes(nodes: &mut Nodes, listed: Listed<Node>, asked: Instant) -> (Changes, bool) {
+    let before = standing(nodes);
     let mut changes = Changes::default();
-    let mut listed_names = BTreeSet::new();
+    let (mut listed_names, mut all) = (BTreeSet::new(), listed.odd.is_none());
     for record in listed.records {
         listed_names.insert(record.name.0.clone());
-        changes.nodes.extend(update(nodes.latest_mut(), record, asked));
+        match take(nodes.latest_mut(), record, asked) {
+            Taken::News(name) => drop(changes.nodes.insert(name)),
+            Taken::NoNews => {}
+            Taken::Not => all = false,
+        }
     }
     match listed.odd {
         None => {
             nodes.latest_mut().retain(|name, node| {
-                let stays = listed_names.contains(name) || node.seen_at > asked;
-                if !stays {
+                if listed_names.contains(name) {
+                    return true;
+                }
+                let younger = node.seen_at > asked;
+                if younger {
+                    all = false;
+                } else {
                     changes.nodes.insert(name.clone());
                 }
-                stays
+                younger
             });
             nodes.confirm(asked);
         }
         // What is missing may be what could not be read.
         Some((count, why)) => nodes.fail(format!("{count} nodes cannot be understood: {why}"), asked),
     }
-    changes.reachable = before != nodes.trouble().is_some();
-    changes
+    changes.reachable = before != standing(nodes);
+    (changes, all)
 }
 
 /// One node.
 pub(super) fn node(nodes: &mut Nodes, record: Node, asked: Instant) -> Changes {
-    Changes { nodes: update(nodes.latest_mut(), record, asked).into_iter().collect(), ..Changes::default() }
+    let mut changes = Changes::default();
+    if let Taken::News(name) = take(nodes.latest_mut(), record, asked) {
+        changes.nodes.insert(name);
+    }
+    changes
 }
 
-/// The name, if that says something new.
-fn update(known: &mut BTreeMap<Box<str>, facts::Node>, record: Node, asked: Instant) -> Option<Box<str>> {
+/// What became of an answer about one node.
+enum Taken {
+    News(Box<str>),
+    NoNews,
+    /// What is known is younger, and says something else. Which of the two slurmctld said last nobody knows: the list was
+    /// asked for first, and can have been made last.
+    Not,
+}
+
+fn take(known: &mut BTreeMap<Box<str>, facts::Node>, record: Node, asked: Instant) -> Taken {
     let node = record.into_fact(asked);
-    match known.get_mut(&node.name) {
-        Some(known) if known.seen_at > asked => None,
-        Some(known) => {
-            let name = known.name.clone();
-            known.update(node).then_some(name)
-        }
-        None => {
-            let name = node.name.clone();
-            known.insert(name.clone(), node);
-            Some(name)
-        }
+    let Some(known) = known.get_mut(&node.name) else {
+        let name = node.name.clone();
+        known.insert(name.clone(), node);
+        return Taken::News(name);
+    };
+    if known.seen_at > asked {
+        return if known.clone().update(node) { Taken::Not } else { Taken::NoNews };
     }
+    if known.update(node) { Taken::News(known.name.clone()) } else { Taken::NoNews }
+}
+
+/// Whether all nodes were ever seen, and whether the last look failed.
+fn standing(nodes: &Nodes) -> (bool, bool) {
+    (nodes.complete_at().is_some(), nodes.trouble().is_some())
 }
 
 /// Nothing has changed since the last list.
 pub(super) fn unchanged(nodes: &mut Nodes, asked: Instant) -> Changes {
-    let reachable = nodes.trouble().is_some();
+    let before = standing(nodes);
     nodes.confirm(asked);
-    Changes { reachable, ..Changes::default() }
+    Changes { reachable: before != standing(nodes), ..Changes::default() }
 }
 
 /// No answer, or none that can be used.
 pub(super) fn failed(nodes: &mut Nodes, error: &RestError, asked: Instant) -> Changes {
-    let reachable = nodes.trouble().is_none();
+    let before = standing(nodes);
     nodes.fail(error.to_string(), asked);
-    Changes { reachable, ..Changes::default() }
+    Changes { reachable: before != standing(nodes), ..Changes::default() }
 }
 
-/// A list that is taken as a whole; true if it is another one than before.
+/// A list that is taken as a whole; true if it is the first, or another one than before.
 pub(super) fn all<R, T: PartialEq>(
     part: &mut Part<Vec<T>>,
     answer: Result<Listed<R>, RestError>,
@@ -88,7 +112,7 @@ pub(super) fn all<R, T: PartialEq>(
     match answer {
         Ok(Listed { records, odd: None, .. }) => {
             let new: Vec<T> = records.into_iter().map(into_fact).collect();
-            let changed = *part.latest() != new;
+            let changed = *part.latest() != new || part.complete_at().is_none();
             part.replace(new, asked);
             changed
         }
@@ -137,11 +161,11 @@ mod tests {
     #[test]
     fn a_list_tells_what_is_new_different_and_gone() {
         let (mut known, begin) = (Nodes::default(), Instant::now());
-        let changes = nodes(&mut known, list(&[("n1", "IDLE"), ("n2", "IDLE")]), begin);
-        assert_eq!(names(&changes), ["n1", "n2"]);
-        let changes = nodes(&mut known, list(&[("n1", "IDLE"), ("n2", "IDLE")]), begin + SECOND);
+        let (changes, all) = nodes(&mut known, list(&[("n1", "IDLE"), ("n2", "IDLE")]), begin);
+        assert_eq!((names(&changes), changes.reachable, all), (vec!["n1", "n2"], true, true));
+        let (changes, _) = nodes(&mut known, list(&[("n1", "IDLE"), ("n2", "IDLE")]), begin + SECOND);
         assert!(changes.is_empty());
-        let changes = nodes(&mut known, list(&[("n2", "DOWN"), ("n3", "IDLE")]), begin + 2 * SECOND);
+        let (changes, _) = nodes(&mut known, list(&[("n2", "DOWN"), ("n3", "IDLE")]), begin + 2 * SECOND);
         assert_eq!(names(&changes), ["n1", "n2", "n3"]);
         assert_eq!(known.latest().len(), 2);
         assert_eq!(known.age(begin + 3 * SECOND), Some(SECOND));
@@ -153,12 +177,31 @@ mod tests {
         nodes(&mut known, list(&[("n1", "IDLE")]), begin);
         assert_eq!(names(&node(&mut known, record("n1", "ALLOCATED"), begin + 2 * SECOND)), ["n1"]);
         node(&mut known, record("new", "IDLE"), begin + 2 * SECOND);
-        let changes = nodes(&mut known, list(&[("n1", "IDLE")]), begin + SECOND);
+        let (changes, all) = nodes(&mut known, list(&[("n1", "IDLE")]), begin + SECOND);
         assert!(changes.is_empty(), "{changes:?}");
+        assert!(!all, "the list may be the last word of slurmctld all the same");
         assert_eq!(state(&known, "n1").as_deref(), Some("ALLOCATED"));
         assert!(known.latest().contains_key("new"));
         nodes(&mut known, list(&[("n1", "IDLE")]), begin + 3 * SECOND);
         assert_eq!((state(&known, "n1").as_deref(), state(&known, "new")), (Some("IDLE"), None));
+    }
+
+    #[test]
+    fn a_list_that_says_the_same_as_what_is_younger_is_known_whole() {
+        let (mut known, begin) = (Nodes::default(), Instant::now());
+        node(&mut known, record("n1", "IDLE"), begin + SECOND);
+        let (changes, all) = nodes(&mut known, list(&[("n1", "IDLE"), ("n2", "IDLE")]), begin);
+        assert_eq!((names(&changes), all), (vec!["n2"], true));
+        node(&mut known, record("n2", "IDLE"), begin + SECOND);
+        let (_, all) = nodes(&mut known, list(&[("n1", "IDLE")]), begin);
+        assert!(!all, "n2 is younger than the list, and not in it");
+    }
+
+    #[test]
+    fn the_first_list_is_told_also_if_it_is_empty() {
+        let mut known = Nodes::default();
+        assert!(nodes(&mut known, list(&[]), Instant::now()).0.reachable);
+        assert!(nodes(&mut known, list(&[]), Instant::now()).0.is_empty());
     }
 
     #[test]
@@ -183,8 +226,8 @@ mod tests {
         let (mut known, begin) = (Nodes::default(), Instant::now());
         nodes(&mut known, list(&[("n1", "IDLE"), ("n2", "IDLE")]), begin);
         let odd = Listed { odd: Some((1, "alloc_cpus: nonsense".into())), ..list(&[("n1", "ALLOCATED")]) };
-        let changes = nodes(&mut known, odd, begin + 10 * SECOND);
-        assert_eq!((names(&changes), changes.reachable), (vec!["n1"], true));
+        let (changes, all) = nodes(&mut known, odd, begin + 10 * SECOND);
+        assert_eq!((names(&changes), changes.reachable, all), (vec!["n1"], true, false));
         let facts = facts::Facts { nodes: known, ..facts::Facts::default() };
         let (now, limit) = (begin + 10 * SECOND, 5 * SECOND);
         assert_eq!(facts.activity("n1", now, limit), Activity::Busy);

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Nine parts of rest to one of work: a tenth of the server's time.
 const REST: u32 = 9;
 /// The end of a failure should be noticed soon, also of one that took long.
-const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(60);
+const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 
 /// What the last question cost, and whether it was answered.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,11 @@
-//! The nodes that somebody waits on.
+//! The nodes that somebody waits on, and who has not had an answer yet.
+//!
+//! Who begins to wait is told of the first answer that was asked for after that, also if it is no news: what was too
+//! old to decide by may have become young, and nothing else would say so.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 
@@ -10,9 +14,22 @@ pub(super) struct Waited(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// How many wait on each.
-    nodes: Mutex<BTreeMap<Box<str>, usize>>,
+    nodes: Mutex<BTreeMap<Box<str>, Waiters>>,
+    /// For those who wait for someone, and for someone new.
+    some: Notify,
     new: Notify,
+}
+
+/// Those who wait on one node.
+#[derive(Debug)]
+struct Waiters {
+    count: usize,
+    /// When the last of them began.
+    since: Instant,
+    /// Whether the node was asked for since then.
+    asked: bool,
+    /// Whether they were told of an answer since then.
+    told: bool,
 }
 
 /// Somebody waits on a node until this is dropped.
@@ -23,22 +40,50 @@ pub struct Waiting {
 }
 
 impl Waited {
-    pub(super) fn add(&self, node: &str) -> Waiting {
-        let mut nodes = self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = nodes.entry(node.into()).or_default();
-        *count += 1;
-        if *count == 1 {
-            self.0.new.notify_one();
-        }
+    pub(super) fn add(&self, node: &str, now: Instant) -> Waiting {
+        let mut nodes = self.nodes();
+        let count = nodes.get(node).map_or(0, |waiters| waiters.count) + 1;
+        nodes.insert(node.into(), Waiters { count, since: now, asked: false, told: false });
+        self.0.some.notify_one();
+        self.0.new.notify_one();
         Waiting { waited: self.clone(), node: node.into() }
     }
 
-    pub(super) fn names(&self) -> Vec<Box<str>> {
-        self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    /// All that are to be asked for.
+    pub(super) fn all(&self) -> Vec<Box<str>> {
+        self.to_ask(|_| true)
+    }
+
+    /// Those that were not asked for since somebody began to wait on them.
+    pub(super) fn new_ones(&self) -> Vec<Box<str>> {
+        self.to_ask(|waiters| !waiters.asked)
+    }
+
+    fn to_ask(&self, which: impl Fn(&Waiters) -> bool) -> Vec<Box<str>> {
+        let mut nodes = self.nodes();
+        let asked = nodes.iter_mut().filter(|(_, waiters)| which(waiters));
+        asked
+            .map(|(name, waiters)| {
+                waiters.asked = true;
+                name.clone()
+            })
+            .collect()
+    }
+
+    /// There is an answer for a node, asked for at `asked`. True if this is to be told, whatever it says.
+    pub(super) fn answered(&self, node: &str, asked: Instant) -> bool {
+        self.nodes().get_mut(node).is_some_and(|waiters| waiters.answered(asked))
+    }
+
+    /// There is an answer for every node. Those of which this is to be told.
+    pub(super) fn all_answered(&self, asked: Instant) -> Vec<Box<str>> {
+        let mut nodes = self.nodes();
+        let told = nodes.iter_mut().filter_map(|(name, waiters)| waiters.answered(asked).then_some(name));
+        told.cloned().collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        self.nodes().is_empty()
     }
 
     pub(super) async fn until_someone_new_waits(&self) {
@@ -47,17 +92,29 @@ impl Waited {
 
     pub(super) async fn until_someone_waits(&self) {
         while self.is_empty() {
-            self.until_someone_new_waits().await;
+            self.0.some.notified().await;
         }
+    }
+
+    fn nodes(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Waiters>> {
+        self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiters {
+    fn answered(&mut self, asked: Instant) -> bool {
+        let first = !self.told && asked >= self.since;
+        self.told |= first;
+        first
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        let mut nodes = self.waited.0.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = nodes.get_mut(&self.node) {
-            *count -= 1;
-            if *count == 0 {
+        let mut nodes = self.waited.nodes();
+        if let Some(waiters) = nodes.get_mut(&self.node) {
+            waiters.count -= 1;
+            if waiters.count == 0 {
                 nodes.remove(&self.node);
             }
         }
@@ -66,19 +123,50 @@ impl Drop for Waiting {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use futures::FutureExt;
 
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     #[tokio::test]
     async fn a_node_is_waited_on_until_the_last_has_gone() {
-        let waited = Waited::default();
+        let (waited, now) = (Waited::default(), Instant::now());
         assert!(waited.until_someone_waits().now_or_never().is_none());
-        let (one, other) = (waited.add("n1"), waited.add("n1"));
+        let (one, other) = (waited.add("n1", now), waited.add("n1", now));
         assert!(waited.until_someone_waits().now_or_never().is_some());
         drop(one);
-        assert_eq!(waited.names(), [Box::from("n1")]);
+        assert_eq!(waited.all(), [Box::from("n1")]);
         drop(other);
         assert!(waited.is_empty());
+    }
+
+    #[test]
+    fn who_begins_to_wait_is_asked_for_once_before_the_others_turn() {
+        let (waited, now) = (Waited::default(), Instant::now());
+        let _one = waited.add("n1", now);
+        assert_eq!(waited.new_ones(), [Box::from("n1")]);
+        let _other = waited.add("n2", now);
+        assert_eq!(waited.new_ones(), [Box::from("n2")]);
+        assert_eq!(waited.new_ones(), [], "nobody is new any more");
+        let _again = waited.add("n1", now);
+        assert_eq!(waited.new_ones(), [Box::from("n1")], "somebody new waits on it");
+        assert_eq!(waited.all().len(), 2);
+    }
+
+    #[test]
+    fn the_first_answer_to_who_begins_to_wait_is_told_and_no_other() {
+        let (waited, begin) = (Waited::default(), Instant::now());
+        let _one = waited.add("n1", begin);
+        let _other = waited.add("n2", begin + 3 * SECOND);
+        assert!(!waited.answered("n1", begin - SECOND), "it was asked for before");
+        assert!(waited.answered("n1", begin + SECOND));
+        assert!(!waited.answered("n1", begin + 2 * SECOND));
+        assert!(!waited.answered("n3", begin + 2 * SECOND), "nobody waits on it");
+        let _again = waited.add("n1", begin + 4 * SECOND);
+        assert_eq!(waited.all_answered(begin + 3 * SECOND), [Box::from("n2")]);
+        assert_eq!(waited.all_answered(begin + 5 * SECOND), [Box::from("n1")]);
     }
 }

@@ -10,10 +10,11 @@ use futures::future::BoxFuture;
 use slurm_rest::token::{Claims, Minted, NoToken, Scontrol, Secret, Signed, Static, TokenError, TokenSource};
 use slurm_rest::{Client, Endpoint, Options};
 use testkit::cache::SlurmVersion;
+use testkit::chaos::{Chaos, Fault};
 use testkit::slurm::SlurmCluster;
-use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::net::{TcpListener, UnixListener};
 
-use crate::{cluster, root};
+use crate::{cluster, relay, root};
 
 fn with(url: &str, source: impl TokenSource + 'static) -> Result<Client> {
     Ok(Client::new(Endpoint::parse(url, None)?, Arc::new(source), Options::new("test")))
@@ -50,7 +51,7 @@ pub(crate) async fn a_refused_token_is_replaced_at_once(release: SlurmVersion) -
         let asked = futures::future::join_all((0..10).map(|_| async {
             match slurmdb {
                 false => client.nodes().await.map(|listed| listed.records.len()),
-                true => client.qos().await.map(|qos| qos.len()),
+                true => client.qos().await.map(|listed| listed.records.len()),
             }
         }));
         for answer in asked.await {
@@ -96,6 +97,47 @@ pub(crate) async fn a_name_beside_the_token_is_sent(release: SlurmVersion) -> Re
     Ok(())
 }
 
+pub(crate) async fn neither_errors_nor_logs_show_what_is_secret(release: SlurmVersion) -> Result<()> {
+    let cluster = cluster(release).nodes(1).start().await?;
+    let chaos = Chaos::before_http(cluster.rest_url().trim_start_matches("http://").parse()?).await?;
+    let log = tempfile::NamedTempFile::new()?;
+    let writer = Arc::new(log.reopen()?);
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(writer).finish();
+    let logging = tracing::subscriber::set_default(subscriber);
+
+    let key = "the key of nobody";
+    let wrong = Signed { key: key.as_bytes().into(), ..root(&cluster) };
+    // A file with a token in it ends with a line break.
+    let good = cluster.token("root", Duration::from_secs(600))?;
+    let token = wrong.sign(std::time::SystemTime::now())?;
+    let mut told = format!("{wrong:?} {token:?}");
+    let sources: [Arc<dyn TokenSource>; 3] =
+        [Arc::new(wrong), Arc::new(Static(token)), Arc::new(Static(Secret::new(format!("{good}\n"))))];
+    for source in sources {
+        let client = Client::new(Endpoint::parse(&chaos.url(), None)?, source, Options::new("test"));
+        client.version().await?;
+        chaos.inject_times("nodes/", Fault::Cut, 1);
+        told += &match client.nodes().await {
+            Ok(listed) => format!("{client:?} {listed:?}"),
+            Err(error) => format!("{client:?} {error} {error:?}"),
+        };
+    }
+    let broken = Static(Secret::new(format!("{good}\u{7f}{good}")));
+    let error = with(&chaos.url(), broken)?.nodes().await.err().context("no header can have this")?;
+    assert_eq!(error.class(), "invalid", "{error}");
+    told += &format!("{error} {error:?}");
+    drop(logging);
+    told += &std::fs::read_to_string(log.path())?;
+    // The first part of every token is the same, and tells nothing.
+    let (_, secret) = good.split_once('.').context("no token")?;
+    ensure!(told.contains("trying again") && told.contains("token is refused") && told.contains("n1"), told);
+    for word in [key, secret, &format!("{:?}", key.as_bytes())[1..20], "eyJ"] {
+        ensure!(!told.contains(word), "{word} is told in {told}");
+    }
+    Ok(())
+}
+
 /// `scontrol` where slurmctld runs.
 fn scontrol(cluster: &SlurmCluster) -> Result<Scontrol> {
     let inside = cluster.processes("slurmctld")?.into_iter().min().context("slurmctld has no process")?;
@@ -117,12 +159,9 @@ pub(crate) async fn sockets_and_tls_lead_to_slurmrestd(release: SlurmVersion) ->
     let connections = Arc::new(AtomicUsize::new(0));
     let accepted = connections.clone();
     let unix = tokio::spawn(async move {
-        while let Ok((mut outside, _)) = socket.accept().await {
+        while let Ok((outside, _)) = socket.accept().await {
             accepted.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(async move {
-                let mut inside = TcpStream::connect(restd).await?;
-                tokio::io::copy_bidirectional(&mut outside, &mut inside).await
-            });
+            tokio::spawn(relay(outside, restd));
         }
     });
     let client = with(&format!("unix:{}", path.display()), root(&cluster))?;
@@ -141,11 +180,7 @@ pub(crate) async fn sockets_and_tls_lead_to_slurmrestd(release: SlurmVersion) ->
     let tls = tokio::spawn(async move {
         while let Ok((outside, _)) = listener.accept().await {
             let acceptor = acceptor.clone();
-            tokio::spawn(async move {
-                let mut outside = acceptor.accept(outside).await?;
-                let mut inside = TcpStream::connect(restd).await?;
-                tokio::io::copy_bidirectional(&mut outside, &mut inside).await
-            });
+            tokio::spawn(async move { relay(acceptor.accept(outside).await?, restd).await });
         }
     });
     let endpoint = Endpoint::parse(&url, Some(trusted))?;

@@ -307,7 +307,7 @@ pub(crate) async fn partitions_licences_and_reservations(release: SlurmVersion) 
         let all = client.partition("all").await?.into_fact();
         ensure!(all.state.has("UP") && all.total_nodes == 2 && &*all.nodes == "n[1-2]", "{version}: {all:?}");
         ensure!(is_not_found(client.partition("nowhere").await), "{version}");
-        let licences = client.licenses().await?;
+        let licences = client.licenses().await?.records;
         ensure!(
             licences.len() == 1 && &*licences[0].name == "matlab" && licences[0].total.to_u64() == Some(5),
             "{licences:?}"
@@ -379,7 +379,7 @@ pub(crate) async fn accounting_is_read(release: SlurmVersion) -> Result<()> {
         let job = eventually("the job's record", WAIT, async || {
             let mut jobs = client.accounting_jobs(&wanted).await?;
             ensure!(jobs.odd.is_none(), "{version}: {jobs:?}");
-            Ok(jobs.records.pop().map(|job| job.0).filter(|job| job.state().base() == Some(JobBase::Failed)))
+            Ok(jobs.records.pop().filter(|job| job.state().base() == Some(JobBase::Failed)))
         })
         .await?;
         assert_eq!(
@@ -398,13 +398,13 @@ pub(crate) async fn accounting_is_read(release: SlurmVersion) -> Result<()> {
         let of_bob = AccountingJobs { user: Some("bob".into()), ..wanted };
         ensure!(client.accounting_jobs(&of_bob).await?.records.is_empty(), "{version}");
 
-        let associations = client.associations().await?;
+        let associations = client.associations().await?.records;
         let alice = associations.iter().find(|one| &*one.user == "alice").context("no association")?;
         assert_eq!((&*alice.account, alice.shares_raw.to_u64()), ("research", Some(7)), "{version}");
-        let users = client.users().await?;
+        let users = client.users().await?.records;
         let alice = users.iter().find(|user| &*user.name == "alice").context("no user")?;
         assert_eq!(&*alice.default.account, "research", "{version}");
-        ensure!(client.qos().await?.iter().any(|qos| &*qos.name == "normal"), "{version}");
+        ensure!(client.qos().await?.records.iter().any(|qos| &*qos.name == "normal"), "{version}");
         let shares = client.shares().await?;
         let alice = shares.shares.iter().find(|share| &*share.name == "alice").context("no share")?;
         ensure!(alice.shares.to_u64() == Some(7) && &*alice.parent == "research", "{version}: {alice:?}");

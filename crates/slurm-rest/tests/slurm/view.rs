@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use slurm::facts::Lookup;
 use slurm::state::{Activity, NodeFlag};
 use slurm_rest::view::{Changes, Subscription, View, ViewOptions};
@@ -23,13 +23,14 @@ fn activity(view: &View, node: &str) -> Activity {
 /// Hears changes until it is so.
 async fn until(changes: &mut Subscription, what: &str, mut so: impl FnMut(&Changes) -> bool) -> Result<()> {
     let heard = async {
-        loop {
-            if so(&changes.next().await) {
-                return;
+        while let Some(changes) = changes.next().await {
+            if so(&changes) {
+                return Ok(());
             }
         }
+        bail!("{what}: the view has ended")
     };
-    tokio::time::timeout(WAIT, heard).await.with_context(|| format!("{what}: not within {WAIT:?}"))
+    tokio::time::timeout(WAIT, heard).await.with_context(|| format!("{what}: not within {WAIT:?}"))?
 }
 
 pub(crate) async fn who_waits_on_a_node_hears_when_its_job_ends(release: SlurmVersion) -> Result<()> {
@@ -144,7 +145,8 @@ pub(crate) async fn a_lying_server_frees_nobody(release: SlurmVersion) -> Result
         Fault::CutAfter(2000),
         Fault::slurm_errors(1, "Unspecified error"),
         Fault::Answer(ok, serde_json::json!({"errors": [], "warnings": []})),
-        Fault::Answer(ok, serde_json::json!({"nodes": [{"name": "n1"}], "errors": []})),
+        Fault::Answer(ok, serde_json::json!({"nodes": [], "errors": []})),
+        Fault::Answer(ok, serde_json::json!({"nodes": [{"name": "n1"}], "last_update": 1, "errors": []})),
     ];
     for fault in faults {
         println!("{fault:?}");
@@ -152,9 +154,45 @@ pub(crate) async fn a_lying_server_frees_nobody(release: SlurmVersion) -> Result
         until(&mut changes, "the fault", |changes| changes.reachable).await?;
         let known = view.read(|facts| (facts.nodes.latest().len(), facts.nodes.trouble().is_some()));
         assert_eq!(known, (2, true), "{fault:?}");
+        // What was known counts until it is too old, and a node that is not in the answer is not gone.
+        let later = Instant::now() + LIMIT;
+        for node in ["n1", "n2", "nobody"] {
+            let found = view.read(|facts| facts.activity(node, later, LIMIT));
+            assert_eq!(found, Activity::Unclear, "{fault:?}: {node}");
+        }
         chaos.heal();
         until(&mut changes, "the healing", |changes| changes.reachable).await?;
     }
+    Ok(())
+}
+
+/// What was too old to decide by is young again, and nobody else would say so.
+pub(crate) async fn who_begins_to_wait_is_answered_also_if_nothing_is_new(
+    release: SlurmVersion,
+) -> Result<()> {
+    let cluster = cluster(release).start().await?;
+    let hour = Duration::from_secs(3600);
+    let options = ViewOptions { quiet: hour, waiting: hour, ..ViewOptions::default() };
+    let view = View::start(client(&cluster, ApiVersion::V0_0_45)?, options);
+    let mut changes = view.subscribe();
+    until(&mut changes, "the first list", |changes| changes.reachable).await?;
+    for round in 0..3 {
+        let begin = Instant::now();
+        let _waiting = view.wait_on("n1");
+        let answered = |changes: &Changes| changes.nodes.contains("n1");
+        until(&mut changes, "the answer", answered).await?;
+        let young = view.read(|facts| facts.activity("n1", Instant::now(), begin.elapsed()));
+        assert_eq!(young, Activity::Free, "round {round}");
+    }
+    // A name that Slurm does not know is answered by the list, as far as its pace allows.
+    let options = ViewOptions { quiet: hour, ..ViewOptions::default() };
+    let view = View::start(client(&cluster, ApiVersion::V0_0_45)?, options);
+    let mut changes = view.subscribe();
+    until(&mut changes, "the first list", |changes| changes.reachable).await?;
+    let _waiting = view.wait_on("nobody");
+    until(&mut changes, "the answer", |changes| changes.nodes.contains("nobody")).await?;
+    drop(view);
+    while changes.next().await.is_some() {}
     Ok(())
 }
 
