@@ -268,21 +268,24 @@ impl NodeState {
 }
 
 impl JobState {
-    /// It holds nothing and will not run again. A job that is requeued is pending again; one that we cannot read is
-    /// not over.
+    /// It holds nothing and will not run again. A job that is requeued is pending again; one that we cannot read, or
+    /// not all of it, is not over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         use JobFlag::{Completing, RequeueFed, RequeueHold, Requeued, SpecialExit, StageOut};
         let goes_on = [Completing, Requeued, RequeueHold, RequeueFed, SpecialExit, StageOut];
         let ended =
             !matches!(self.base, None | Some(JobBase::Pending | JobBase::Running | JobBase::Suspended));
-        ended && !goes_on.iter().any(|flag| self.has(*flag))
+        ended && self.unknown.is_empty() && !goes_on.iter().any(|flag| self.has(*flag))
     }
 
-    /// It has nodes, also while it is suspended or ends.
+    /// It has nodes, also while it is suspended or ends, or may have some: of what we cannot read nobody can say that
+    /// it has none.
     #[must_use]
     pub fn holds_nodes(&self) -> bool {
-        matches!(self.base, Some(JobBase::Running | JobBase::Suspended)) || self.has(JobFlag::Completing)
+        let unclear = self.base.is_none() || !self.unknown.is_empty();
+        let has = matches!(self.base, Some(JobBase::Running | JobBase::Suspended));
+        has || unclear || self.has(JobFlag::Completing)
     }
 }
 
@@ -295,7 +298,7 @@ mod tests {
     }
 
     fn job(words: &str) -> JobState {
-        JobState::from_words(words.split('+'))
+        JobState::from_words(words.split('+').filter(|word| !word.is_empty()))
     }
 
     #[test]
@@ -361,7 +364,18 @@ mod tests {
         {
             assert!(!job(on).is_over(), "{on}");
         }
-        assert!(job("COMPLETED+COMPLETING").holds_nodes() && job("SUSPENDED").holds_nodes());
-        assert!(!job("PENDING").holds_nodes() && !job("COMPLETED").holds_nodes());
+    }
+
+    #[test]
+    fn a_job_that_cannot_be_read_is_not_over_and_may_hold_nodes() {
+        for unclear in ["", "LEVITATING", "COMPLETED+LEVITATING", "PENDING+LEVITATING", "COMPLETED+FAILED"] {
+            assert!(job(unclear).holds_nodes() && !job(unclear).is_over(), "{unclear:?}");
+        }
+        for holds in ["RUNNING", "SUSPENDED", "COMPLETED+COMPLETING", "CANCELLED+COMPLETING"] {
+            assert!(job(holds).holds_nodes(), "{holds}");
+        }
+        for free in ["PENDING", "COMPLETED", "FAILED+LAUNCH_FAILED"] {
+            assert!(!job(free).holds_nodes(), "{free}");
+        }
     }
 }
