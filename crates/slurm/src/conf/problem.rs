@@ -7,7 +7,7 @@ use super::quote::Unwritable;
 use super::release::{Release, Support};
 use super::value::Unfit;
 
-/// One thing that cannot be written. Holds no values: one of them may be a password.
+/// One thing that cannot be written. Holds no values but names of nodes and the like: another may be a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {reason}")]
 pub struct Problem {
