@@ -64,6 +64,8 @@ pub enum Fault {
     IndentedInclude,
     #[error("Include needs the path of one file, without blanks and without *")]
     Include,
+    #[error("Slurm reads on in the comment behind the path of the included file: put a blank before the #")]
+    IncludeComment,
     #[error("the line has a control character: take it out")]
     Control,
     #[error("the last line ends with a backslash, which would join what comes after it: take it away")]
@@ -184,17 +186,23 @@ fn read_content(kind: FileKind, line: &Logical<'_>) -> Result<Content, Fault> {
     if line.unfinished {
         return Err(Fault::Unfinished);
     }
-    // Line breaks here are those that backslashes take away, and those of other systems before them.
+    // Line breaks here are those that backslashes take away, and those of other systems before them. What is in
+    // comments Slurm does not see, but for a NUL, which ends the line for it.
+    let text = line.text.as_str();
     let control = |letter: char| letter.is_control() && !matches!(letter, '\t' | '\n' | '\r');
-    if line.raw.contains(control) || line.text.trim_end_matches(is_blank).contains('\r') {
+    if line.raw.contains('\0') || text.contains(control) || text.trim_end_matches(is_blank).contains('\r') {
         return Err(Fault::Control);
     }
-    let text = line.text.as_str();
     if text.trim_matches(is_blank).is_empty() {
         return Ok(Content::Blank);
     }
     if let Some(rest) = after_include(text) {
-        return include(rest);
+        let include = include(rest)?;
+        return if line.commented && !rest.ends_with(is_blank) {
+            Err(Fault::IncludeComment)
+        } else {
+            Ok(include)
+        };
     }
     if after_include(text.trim_start_matches(is_blank)).is_some() && scan::key(text).is_none() {
         return Err(Fault::IndentedInclude);
@@ -304,8 +312,18 @@ mod tests {
         let document = read("include a.conf\nINCLUDE\t/etc/b.conf \r\nIncludeX=1\n");
         assert_eq!(document.includes().collect::<Vec<_>>(), [(1, "a.conf"), (2, "/etc/b.conf")]);
         assert_eq!(fault(" include a.conf\n"), Some((1, Fault::IndentedInclude)));
+        assert_eq!(read("include a.conf # b\n").includes().collect::<Vec<_>>(), [(1, "a.conf")]);
+        assert_eq!(fault("A=1\ninclude a.conf# b\n"), Some((2, Fault::IncludeComment)));
         for text in ["include", "include \n", "include a b\n", "include conf.d/*.conf\n"] {
             assert_eq!(fault(text), Some((1, Fault::Include)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_comment_may_have_any_letter_but_the_one_that_ends_it() {
+        assert_eq!(fault("# \u{1b}[1mbold\u{1b}[0m\nKillWait=1 # \u{7}\n"), None);
+        for text in ["KillWait=\u{7}1\n", "KillWait=1 \u{b}# x\n", "# a\0b\n", "\\\u{7}\n"] {
+            assert_eq!(fault(text), Some((1, Fault::Control)), "{text:?}");
         }
     }
 

@@ -22,6 +22,8 @@ const SEEDS: &[&[u8]] = &[
     b"A=\"x\xe2\x80\x83y\"z\n\xff=\x00\n",
     b"include \"a\\#b\"\n",
     b"A=a\"\xe2\x80\x83b\nB=\\\"a\\\"\n",
+    b"include a# b c\n# \x07\x1b\nNodeName=n[1-3]\nNodeName=n2 State=CLOUD\nNodeName=ALL\n",
+    b"PartitionName=a\nPartitionName=a\nNodeName=DEFAULT NodeAddr=x\nFastSchedule=0\n",
 ];
 
 #[test]

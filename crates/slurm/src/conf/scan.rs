@@ -14,6 +14,8 @@ pub(super) struct Logical<'a> {
     pub(super) text: String,
     /// It ends with a backslash, and the file with it.
     pub(super) unfinished: bool,
+    /// A comment was cut off at its end.
+    pub(super) commented: bool,
 }
 
 pub(super) fn logical_lines(text: &str) -> Vec<Logical<'_>> {
@@ -25,6 +27,7 @@ pub(super) fn logical_lines(text: &str) -> Vec<Logical<'_>> {
         let mut length = 0;
         let mut count = 0;
         let mut unfinished = false;
+        let mut commented = false;
         for physical in rest.split_inclusive('\n') {
             length += physical.len();
             count += 1;
@@ -32,13 +35,14 @@ pub(super) fn logical_lines(text: &str) -> Vec<Logical<'_>> {
             let continued = without_continuation(content);
             joined += continued.unwrap_or(content);
             unfinished = continued.is_some();
+            commented = content.len() < physical.len();
             if !unfinished {
                 break;
             }
         }
         let (raw, after) = rest.split_at(length);
         let raw = raw.strip_suffix('\n').unwrap_or(raw);
-        lines.push(Logical { number, raw, text: without_escapes(&joined), unfinished });
+        lines.push(Logical { number, raw, text: without_escapes(&joined), unfinished, commented });
         rest = after;
         number += count;
     }
