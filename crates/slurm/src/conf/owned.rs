@@ -29,17 +29,19 @@ const fn warn(key: &'static str, reason: &'static str, instead: &'static str) ->
 }
 
 const REMOVE: &str = "remove the line";
-const ACCOUNTING: &str = "set up accounting in the custom resource";
+/// A slurmdbd that the operator does not run is reached by these.
+const RECORDS: &str = "jobs are then recorded where it says, and not by the slurmdbd that the operator runs";
+const ACCOUNTING: &str = "set up accounting in the custom resource, unless another slurmdbd is meant";
 const KEYS: &str = "the pods hold the keys of one way to authenticate";
 const HOSTS: &str = "it names the operator's own pods and services";
 const PORT: &str = "services and probes point to the port";
 
 /// Of slurm.conf.
 const SLURM: &[Owned] = &[
-    refuse("AccountingStorageHost", HOSTS, ACCOUNTING),
-    refuse("AccountingStorageBackupHost", HOSTS, ACCOUNTING),
-    refuse("AccountingStoragePort", PORT, ACCOUNTING),
-    refuse("AccountingStorageType", "it must fit the slurmdbd that the operator runs", ACCOUNTING),
+    warn("AccountingStorageHost", RECORDS, ACCOUNTING),
+    warn("AccountingStorageBackupHost", RECORDS, ACCOUNTING),
+    warn("AccountingStoragePort", RECORDS, ACCOUNTING),
+    warn("AccountingStorageType", RECORDS, ACCOUNTING),
     refuse("AuthAltTypes", KEYS, REMOVE),
     refuse("AuthType", KEYS, REMOVE),
     refuse("BackupAddr", HOSTS, REMOVE),
@@ -130,6 +132,16 @@ pub fn unions(file: FileKind) -> &'static [&'static str] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conf::{Document, Release, Severity};
+
+    #[test]
+    fn a_users_own_slurmdbd_is_warned_of_and_let_through() {
+        let text = "AccountingStorageType=accounting_storage/slurmdbd\nAccountingStorageHost=dbd\n\
+                    AccountingStorageBackupHost=other\nAccountingStoragePort=6819\nAccountingStorageUser=x\n";
+        let findings = Document::read(FileKind::Slurm, text).check_all(Release::V24_11);
+        assert_eq!(findings.len(), 4);
+        assert!(findings.iter().all(|found| found.severity == Severity::Warning), "{findings:?}");
+    }
 
     #[test]
     fn every_owned_key_is_one_of_its_file_and_listed_once() {
