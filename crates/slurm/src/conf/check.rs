@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::document::{Document, Setting};
-use super::keys::{self, FileKind, Key};
+use super::keys::{self, FileKind, Key, ValueRule, Values};
 use super::owned::{Guard, Owned, owned};
 use super::release::Release;
 
@@ -94,9 +94,22 @@ impl Check {
         };
         let mut findings = self.pair(key, &setting.value, setting.operator);
         let Some(keys) = key.kind.line() else { return findings };
+        if key.is_reserved(self.file, &setting.value) {
+            let message =
+                format!("slurmctld does not start with {}={}: name the nodes", key.name, setting.value);
+            findings.push(finding(self.line, Severity::Error, Some(&setting.key), message));
+        }
+        let is_defaults = key.is_defaults(&setting.value);
         for pair in &setting.more {
             if let Some(key) = keys::find(keys, &pair.key) {
                 findings.extend(self.pair(key, &pair.value, pair.operator));
+                if is_defaults && key.is_of_one_node() {
+                    let message = format!(
+                        "slurmctld does not start with {} among the defaults of nodes: set it on their own lines",
+                        key.name
+                    );
+                    findings.push(finding(self.line, Severity::Error, Some(&pair.key), message));
+                }
             } else {
                 let place = format!("a line {}= of {name}", key.name);
                 findings.push(self.unknown(Severity::Error, &pair.key, &place, keys));
@@ -118,21 +131,21 @@ impl Check {
         let mut say =
             |severity, message| findings.push(finding(self.line, severity, Some(key.name), message));
         let (name, release) = (key.name, self.release);
+        let refusal = keys::refusal(self.file, name, value, release);
         if !key.support.is_known_in(release) {
             let support = key.support;
             say(
                 Severity::Error,
                 format!("{name} is {support}, and Slurm {release} does not start with it: remove it"),
             );
+        } else if let Some(ValueRule { values, support, instead, .. }) = refusal {
+            let what = match values {
+                Values::Is(_) => format!("this value of {name} is {support}"),
+                Values::Any | Values::AllBut(_) => format!("{name} was removed"),
+            };
+            say(Severity::Error, format!("{what}, and Slurm {release} does not start with it: {instead}"));
         } else if key.support.is_defunct_in(release) {
             say(Severity::Warning, format!("{name} is {}: remove it", key.support));
-        }
-        let support = keys::value_support(self.file, name, value);
-        if !support.is_known_in(release) {
-            say(
-                Severity::Error,
-                format!("this value of {name} is {support}, and Slurm {release} does not start with it"),
-            );
         }
         // Partitions without nodes are the one use that is known.
         if value.is_empty() && name != "Nodes" {
@@ -225,6 +238,60 @@ mod tests {
         let text = "TopologyPlugin=topology/flat\n";
         assert_eq!(check(FileKind::Slurm, Release::V24_11, text).len(), 1);
         assert_eq!(check(FileKind::Slurm, Release::V26_05, text).len(), 0);
+    }
+
+    #[test]
+    fn keys_that_were_removed_are_errors_that_name_their_successor() {
+        let text = "AccountingStoreJobComment=no\nSallocDefaultCommand=x\nFastSchedule=2\nFastSchedule=1\n\
+                    AccountingStorageLoc=x\nFirstJobId=0\n";
+        let ends = |text: &str| format!("was removed, and Slurm 24.11 does not start with it: {text}");
+        assert_eq!(
+            check(FileKind::Slurm, Release::V24_11, text),
+            [
+                format!(
+                    "line 1: AccountingStoreJobComment {}",
+                    ends("set AccountingStoreFlags=job_comment instead")
+                ),
+                format!(
+                    "line 2: SallocDefaultCommand {}",
+                    ends("set LaunchParameters=use_interactive_step instead")
+                ),
+                format!(
+                    "line 3: FastSchedule {}",
+                    ends("remove it, and for FastSchedule=2 set SlurmdParameters=config_overrides instead")
+                ),
+                "line 4: FastSchedule is without effect since 24.11: remove it".to_owned(),
+                format!("line 5: AccountingStorageLoc {}", ends("remove it")),
+                "line 6: this value of FirstJobId is known to no release of stock Slurm, and Slurm 24.11 does not \
+                 start with it: set 1 or more"
+                    .to_owned(),
+            ]
+        );
+        assert_eq!(errors(text), [1, 2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn a_state_that_no_node_begins_with_is_an_error() {
+        assert_eq!(
+            errors("NodeName=n1 State=BANANA\nNodeName=n2 State=cloud\nDownNodes=n2 State=\"\"\n"),
+            [1, 3]
+        );
+        let external = |release| check(FileKind::Slurm, release, "NodeName=n1 State=External\n");
+        assert_eq!(
+            external(Release::V24_11),
+            [
+                "line 1: this value of State is known since 25.05, and Slurm 24.11 does not start with it: choose another"
+            ]
+        );
+        assert_eq!(external(Release::V25_05), [""; 0]);
+    }
+
+    #[test]
+    fn a_node_that_is_called_all_and_defaults_with_an_address_are_errors() {
+        assert_eq!(errors("NodeName=all\nNodeName=ALL,n1\nPartitionName=ALL Nodes=ALL\n"), [1]);
+        let text = "NodeName=DEFAULT CPUs=1\nNodeName=default nodeaddr=x\nNodeName=DEFAULT NodeHostname=x\n\
+                    NodeName=DEFAULT BcastAddr=x\nNodeName=n1 NodeAddr=x\n";
+        assert_eq!(errors(text), [2, 3, 4]);
     }
 
     #[test]

@@ -194,9 +194,9 @@ impl ConfFile {
         if !text.is_empty() {
             key.kind.check(&text)?;
         }
-        let support = keys::value_support(self.kind, key.name, &text);
         let release = self.release;
-        match [key.support, support].into_iter().find(|support| !support.is_known_in(release)) {
+        let refusal = keys::refusal(self.kind, key.name, &text, release).map(|rule| rule.support);
+        match refusal.into_iter().chain([key.support]).find(|support| !support.is_known_in(release)) {
             Some(support) => Err(Reason::Refused { release, support }),
             None => Ok((key, text)),
         }
@@ -215,12 +215,19 @@ impl ConfFile {
         if key.is_defaults(&value) && value != "DEFAULT" {
             return Err(at(key.name)(Reason::Defaults));
         }
+        if key.is_reserved(self.kind, &value) {
+            return Err(at(key.name)(Reason::Reserved));
+        }
+        let is_defaults = key.is_defaults(&value);
         let written = |value: &str| quote::quoted_among_others(value).map_err(Reason::from);
         let mut text = format!("{}={}", key.name, written(&value).map_err(at(key.name))?);
         for (key, cell) in line.pairs() {
             let place = format!("{} on the line {}={value}", key.name, first.name);
             if key.name == first.name {
                 return Err(at(&place)(Reason::Twice));
+            }
+            if is_defaults && key.is_of_one_node() {
+                return Err(at(&place)(Reason::OfOneNode));
             }
             let value = match cell {
                 Cell::Value(value) => {

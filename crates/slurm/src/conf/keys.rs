@@ -3,7 +3,7 @@
 //! One that a daemon does not know ends the daemon, so nothing is written and no user's line is let through that is
 //! not in these tables. The tests run them against the daemons of both releases, key by key.
 
-use super::release::{Release, Support};
+use super::release::Support;
 
 /// Makes a constant of each key, under Slurm's own spelling, and a table of all of them.
 macro_rules! keys {
@@ -28,9 +28,13 @@ pub mod cgroup;
 pub mod gres;
 pub mod job_container;
 pub mod mpi;
+mod rules;
 pub mod slurm;
 pub mod slurmdbd;
 pub mod tree;
+
+pub(super) use rules::refusal;
+pub use rules::{VALUE_RULES, ValueRule, Values};
 
 /// A key of a file, or of a line of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +60,8 @@ pub enum Kind {
     /// Seconds, or INFINITE. Of anything else, `UNLIMITED` and `1:00` among it, Slurm takes the digits in front: of
     /// most words a zero.
     Seconds,
+    /// The state that a node begins with.
+    NodeState,
     /// Nodes: a host list, `ALL`, names of sets. Functions in braces are not looked into.
     Hosts,
     /// Text that may be there several times, each of which counts: `Prolog`.
@@ -86,6 +92,16 @@ impl Key {
     /// called `default` Slurm makes none.
     pub(super) fn is_defaults(&self, name: &str) -> bool {
         ["NodeName", "PartitionName"].contains(&self.name) && name.eq_ignore_ascii_case("DEFAULT")
+    }
+
+    /// Whether no node can be called this in slurm.conf, since it stands for all of them.
+    pub(super) fn is_reserved(&self, file: FileKind, name: &str) -> bool {
+        file == FileKind::Slurm && self.name == "NodeName" && name.eq_ignore_ascii_case("ALL")
+    }
+
+    /// Whether this cannot stand on a line of defaults: each node has its own.
+    pub(super) fn is_of_one_node(&self) -> bool {
+        ["BcastAddr", "NodeAddr", "NodeHostname"].contains(&self.name)
     }
 }
 
@@ -184,38 +200,10 @@ fn distance(one: &str, other: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-/// A value that some release refuses although it knows the key.
-#[derive(Debug, Clone, Copy)]
-pub struct ValueRule {
-    pub key: &'static str,
-    pub value: &'static str,
-    pub support: Support,
-}
-
-/// Values of slurm.conf that end slurmctld of the releases outside `support`, as seen on real daemons.
-pub const VALUE_RULES: &[ValueRule] = &[
-    rule("AccountingStorageEnforce", "none", Support::NEVER),
-    rule("TopologyPlugin", "topology/flat", Support::since(Release::V25_05)),
-    rule("TopologyPlugin", "topology/ring", Support::since(Release::V26_05)),
-    rule("TopologyPlugin", "topology/torus3d", Support::since(Release::V26_05)),
-];
-
-const fn rule(key: &'static str, value: &'static str, support: Support) -> ValueRule {
-    ValueRule { key, value, support }
-}
-
-/// What is known of this value of this key.
-pub(super) fn value_support(file: FileKind, key: &str, value: &str) -> Support {
-    VALUE_RULES
-        .iter()
-        .filter(|_| file == FileKind::Slurm)
-        .find(|rule| rule.key.eq_ignore_ascii_case(key) && rule.value.eq_ignore_ascii_case(value))
-        .map_or(Support::ALWAYS, |rule| rule.support)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conf::release::Release;
 
     #[test]
     fn keys_are_found_in_any_case() {
@@ -239,8 +227,8 @@ mod tests {
         assert!(!known(slurm::MetricsType, Release::V25_05) && known(slurm::MetricsType, Release::V25_11));
         assert!(!known(slurm::PowerAction, Release::V25_11) && known(slurm::PowerAction, Release::V26_05));
         assert!(Release::ALL.into_iter().all(|release| !known(slurm::node::AutoResume, release)));
-        let flat = value_support(FileKind::Slurm, "topologyplugin", "topology/flat");
-        assert!(!flat.is_known_in(Release::V24_11) && flat.is_known_in(Release::V25_05));
+        let flat = |release| refusal(FileKind::Slurm, "topologyplugin", "topology/flat", release);
+        assert!(flat(Release::V24_11).is_some() && flat(Release::V25_05).is_none());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub enum InitialState {
     Cloud,
     Down,
     Drain,
+    /// Since 25.05.
     External,
     Future,
     Unknown,

@@ -43,6 +43,12 @@ pub enum Reason {
     #[error("Slurm would take this name for the defaults of all lines after it: choose another")]
     Defaults,
     #[error(
+        "this name stands for all nodes, and slurmctld does not start with one that is called so: choose another"
+    )]
+    Reserved,
+    #[error("slurmctld does not start with it among the defaults of nodes: set it on the lines of the nodes")]
+    OfOneNode,
+    #[error(
         "the text has its own line for {0} and not for the others, and slurmctld does not start where two lines name \
          a node: name all of these nodes in the text, or none"
     )]

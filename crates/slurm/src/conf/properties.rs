@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::keys::{slurm as key, slurmdbd};
 use super::{
-    ConfFile, Document, Extra, ExtraError, FileKind, NodeLine, PartitionLine, Release, Word, check_invariants,
+    ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, PartitionLine, Release, Word,
+    check_invariants,
 };
 use super::{GresLine, HostExpr};
 
@@ -134,6 +135,29 @@ fn a_users_pairs_win_over_ours_and_some_are_not_theirs() {
     assert!(matches!(read("CPUs="), Err(ExtraError::Fault(_))));
     assert!(matches!(read("hello"), Err(ExtraError::Fault(_))));
     assert!(read(" ").unwrap().is_empty());
+}
+
+#[test]
+fn what_ends_slurmctld_is_not_written() {
+    let node = |name: &str| NodeLine::new(HostExpr::new(name).unwrap());
+    let external = || NodeLine { state: Some(InitialState::External), ..node("n1") };
+    let removed = "known to no release of stock Slurm";
+    for (file, expected) in [
+        (slurm().line(external()), "State on the line NodeName=n1: known since 25.05"),
+        (slurm().line(node("All")), "NodeName: this name stands for all nodes"),
+        (
+            slurm().line(NodeLine { address: HostExpr::new("a").ok(), ..node("DEFAULT") }),
+            "NodeAddr on the line NodeName=DEFAULT: slurmctld does not start with it among the defaults",
+        ),
+        (slurm().set(&key::AccountingStoreJobComment, true), removed),
+        (slurm().set(&key::AccountingStorageLoc, "x"), removed),
+        (slurm().set(&key::SallocDefaultCommand, "x"), removed),
+        (slurm().set(&key::FastSchedule, 0), removed),
+    ] {
+        assert!(refusal(file).contains(expected), "{}", refusal(file));
+    }
+    let mut file = ConfFile::new(FileKind::Slurm, Release::V25_05);
+    assert_eq!(file.line(external()).render().unwrap(), "NodeName=n1 State=EXTERNAL\n");
 }
 
 #[test]

@@ -157,6 +157,8 @@ pub enum Unfit {
     Time(UnitError),
     #[error("is neither a number of seconds nor INFINITE")]
     Seconds,
+    #[error("is no state for a node to begin with: UNKNOWN, CLOUD, FUTURE, DOWN or DRAIN are some")]
+    NodeState,
     #[error("is a time, which this key does not take: write the number in the unit of the key")]
     NoTime,
     #[error(transparent)]
@@ -176,6 +178,10 @@ impl Kind {
                 let digits = text.bytes().all(|byte| byte.is_ascii_digit());
                 if endless || (digits && text.parse::<u32>().is_ok()) { Ok(()) } else { Err(Unfit::Seconds) }
             }
+            Self::NodeState => {
+                let found = NODE_STATES.iter().any(|word| word.eq_ignore_ascii_case(text));
+                if found { Ok(()) } else { Err(Unfit::NodeState) }
+            }
             Self::U16 => whole_number(text, u16::MAX.into(), false),
             Self::U32 => whole_number(text, u32::MAX.into(), true),
             Self::U64 => whole_number(text, u64::MAX, true),
@@ -192,6 +198,23 @@ impl Kind {
         }
     }
 }
+
+/// Slurm looks only at how the words begin that are no base state, so that it takes `CLOUDY` for `CLOUD`.
+const NODE_STATES: [&str; 13] = [
+    "UNKNOWN",
+    "CLOUD",
+    "FUTURE",
+    "DOWN",
+    "IDLE",
+    "DRAIN",
+    "DRAINED",
+    "DRAINING",
+    "FAIL",
+    "FAILING",
+    "EXTERNAL",
+    "ALLOCATED",
+    "MIXED",
+];
 
 fn is_infinite(text: &str) -> bool {
     text.eq_ignore_ascii_case("UNLIMITED") || text.eq_ignore_ascii_case("INFINITE")

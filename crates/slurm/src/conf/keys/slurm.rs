@@ -70,7 +70,7 @@ keys! {
     ExtSensorsFreq: U16 => defunct(V24_11);
     ExtSensorsType: Text => defunct(V24_11);
     FairShareDampeningFactor: U16;
-    FastSchedule: U16;
+    FastSchedule: U16 => defunct(V24_11);
     FederationParameters: Text;
     FirstJobId: U32;
     GetEnvTimeout: U16 => defunct(V25_05);
@@ -259,7 +259,7 @@ keys! {
 /// On a line `NodeName=`.
 pub mod node {
     use super::super::Key;
-    use super::super::Kind::{Hosts, Seconds, Text, U16, U32, U64, YesNo};
+    use super::super::Kind::{Hosts, NodeState, Seconds, Text, U16, U32, U64, YesNo};
     use crate::conf::release::Release::{V25_05, V25_11, V26_05};
 
     keys! {
@@ -286,7 +286,7 @@ pub mod node {
         RestrictedCoresPerGPU: U16;
         Sockets: U16;
         SocketsPerBoard: U16;
-        State: Text;
+        State: NodeState;
         SuspendTime: Seconds => since(V26_05);
         ThreadsPerCore: U16;
         TmpDisk: U32;
@@ -367,11 +367,11 @@ pub mod node_set {
 /// On a line `DownNodes=`.
 pub mod down_nodes {
     use super::super::Key;
-    use super::super::Kind::Text;
+    use super::super::Kind::{NodeState, Text};
 
     keys! {
         Reason: Text;
-        State: Text;
+        State: NodeState;
     }
 }
 

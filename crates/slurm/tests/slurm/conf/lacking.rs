@@ -1,10 +1,12 @@
 //! What Debian's builds do not have, and what Slurm refuses: named, so that a change is noticed.
 
 use anyhow::{Result, ensure};
-use slurm::conf::{ConfFile, FileKind, Key, Options, keys, keys::slurm as key};
+use slurm::conf::keys::{self, Values, slurm as key};
+use slurm::conf::{ConfFile, FileKind, Key, Options};
 use testkit::cache::SlurmVersion;
 
 use super::bench::{Bench, FOLDER, Run};
+use super::parser::sample;
 use super::{examples, put_base, site};
 
 /// A setting that this build refuses, and what it says then.
@@ -65,16 +67,22 @@ pub(crate) async fn what_this_build_lacks_is_refused(version: SlurmVersion) -> R
 
     // What the tables say of values. The other way round they say nothing: ring and torus3d need files of their own.
     for rule in keys::VALUE_RULES {
-        put_base(&bench, &site(), &format!("{}={}\n", rule.key, rule.value))?;
+        let Some(key) = FileKind::Slurm.key(rule.key) else { continue };
+        let value = match rule.values {
+            Values::Is(value) => value,
+            Values::Any => sample(key.kind),
+            Values::AllBut(_) => "0",
+        };
+        let line = format!("{}={value}\n", rule.key);
+        put_base(&bench, &site(), &line)?;
         if !rule.support.is_known_in(bench.release()) {
             let Run { log, answer } = bench.slurmctld("").await?;
-            ensure!(
-                answer.is_none() && log.contains("fatal"),
-                "{}={} works now:\n{log}",
-                rule.key,
-                rule.value
-            );
-        } else if rule.value == "topology/flat" {
+            ensure!(answer.is_none() && log.contains("fatal"), "{line} works now:\n{log}");
+        } else if value == "topology/flat" {
+            bench.ask("").await?;
+        }
+        if let Values::AllBut(value) = rule.values {
+            put_base(&bench, &site(), &format!("{}={value}\n", rule.key))?;
             bench.ask("").await?;
         }
     }

@@ -115,6 +115,8 @@ echo \"@ ${text#texts/}\"; SLURM_CONF=/case/all.conf timeout 2 slurmd -G -N work
             .into_iter()
             .filter(|finding| finding.severity == Severity::Error)
             .filter(|finding| !finding.message.contains(" is not a key of slurm.conf"))
+            // That is not the parser's to say.
+            .filter(|finding| !finding.message.contains("the value of State "))
             .map(|finding| finding.line)
             .collect();
         assert_eq!(ours, faulty[number], "lines of {text:?}: {:?}", document.faults().collect::<Vec<_>>());
@@ -144,11 +146,12 @@ echo \"@ ${text#texts/}\"; SLURM_CONF=/case/all.conf timeout 2 slurmd -G -N work
 }
 
 /// A value that the kind takes.
-fn sample(kind: Kind) -> &'static str {
+pub(super) fn sample(kind: Kind) -> &'static str {
     match kind {
         Kind::U16 | Kind::U32 | Kind::U64 | Kind::Float => "1",
         Kind::Time | Kind::Seconds => "1",
         Kind::YesNo => "yes",
+        Kind::NodeState => "UNKNOWN",
         Kind::Text | Kind::Each | Kind::Hosts | Kind::Line(_) | Kind::HostsLine(_) => "x",
     }
 }
