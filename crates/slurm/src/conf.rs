@@ -41,6 +41,7 @@ pub use lines::{
     Below, BlockLine, DownNodesLine, GresLine, InitialState, JobContainerLine, Location, NodeLine,
     NodeSetLine, PartitionLine, PartitionNodes, PowerActionLine, SlurmctldHost, SwitchLine,
 };
+pub use merge::Union;
 pub use owned::{Guard, Owned, owned, unions};
 pub use plugstack::{PlugStack, Plugin, PluginFinding, check_plugstack};
 pub use problem::{Problem, Problems, Reason};

@@ -25,6 +25,7 @@ pub(crate) use error::excerpt;
 pub use error::{HostlistError, Problem, TooMany};
 use product::{Product, Unfold};
 use run::{Run, RunNames, merges};
+pub(crate) use set::NameSet;
 
 /// Longer names are refused. No DNS name is longer, and a name is at most 64 bytes where Slurm puts it into a fixed
 /// buffer.

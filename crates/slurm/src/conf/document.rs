@@ -158,11 +158,6 @@ impl Line {
 }
 
 impl Setting {
-    /// Whether this names the same thing: the same node, partition or set of nodes.
-    pub(super) fn names(&self, key: &str, value: &str) -> bool {
-        self.key.eq_ignore_ascii_case(key) && self.value == value
-    }
-
     fn canonical(&self) -> Option<String> {
         let mut text = written(&self.key, self.operator, &self.value)?;
         for pair in &self.more {

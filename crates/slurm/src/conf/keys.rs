@@ -29,12 +29,14 @@ pub mod gres;
 pub mod job_container;
 pub mod mpi;
 mod rules;
+mod siblings;
 pub mod slurm;
 pub mod slurmdbd;
 pub mod tree;
 
 pub(super) use rules::refusal;
 pub use rules::{VALUE_RULES, ValueRule, Values};
+pub(super) use siblings::and_siblings;
 
 /// A key of a file, or of a line of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

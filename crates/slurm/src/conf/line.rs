@@ -1,7 +1,7 @@
 //! Lines with several keys, ready to be written, and a user's own pairs on them.
 
 use super::document::{self, Fault, Pair};
-use super::keys::Key;
+use super::keys::{self, Key};
 use super::scan;
 use super::value::Value;
 
@@ -49,9 +49,10 @@ impl ConfLine {
         self
     }
 
-    /// The pairs after the first; what the user's text sets is not written twice.
+    /// The pairs after the first. Those go that the user's text sets, also in other words: Slurm might take ours.
     pub(super) fn pairs(&self) -> Vec<(Key, Cell)> {
-        let theirs = |name: &str| self.extra.0.iter().any(|(key, _)| key.name.eq_ignore_ascii_case(name));
+        let has = |name: &str| self.extra.0.iter().any(|(key, _)| key.name == name);
+        let theirs = |name: &'static str| keys::and_siblings(name).any(has);
         let ours = self.more.iter().filter(|(key, _)| !theirs(key.name)).cloned();
         let cell = |value: &str| if value.is_empty() { Cell::Empty } else { Cell::Value(value.into()) };
         ours.chain(self.extra.0.iter().map(|(key, value)| (*key, cell(value)))).collect()
@@ -88,7 +89,7 @@ impl Extra {
             return Err(Fault::NotASetting.into());
         }
         let known = |pair: Pair| {
-            let find = |keys: &[Key]| super::keys::find(keys, &pair.key).copied();
+            let find = |keys: &[Key]| keys::find(keys, &pair.key).copied();
             match (find(owned), find(keys)) {
                 (Some(owned), _) => Err(ExtraError::Owned(owned.name.to_owned())),
                 (None, Some(key)) => Ok((key, pair.value)),

@@ -1,13 +1,25 @@
 //! A user's lines win: which of ours go, and how lists of options are joined.
 
+use std::collections::HashSet;
+
 use super::document::{Document, Setting};
 use super::file::{ConfFile, Item};
-use super::keys::{FileKind, Key, Kind, slurm};
+use super::keys::{self, FileKind, Key, Kind, slurm};
 use super::problem::{Problem, Reason};
-use crate::hostlist::Hostlist;
+use crate::hostlist::{Hostlist, NameSet, TooMany};
 
 /// More ranges are not compared. Slurm reads no list that has more.
 const MOST_RANGES: usize = 65_536;
+
+/// The options of both of a key that takes several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Union {
+    pub key: &'static Key,
+    /// To be set after the user's text.
+    pub options: String,
+    /// Those of the user for which ours stand there, as they were written: to be warned of.
+    pub overruled: Vec<String>,
+}
 
 /// What the user's text says of something of ours.
 enum Said {
@@ -17,21 +29,33 @@ enum Said {
     OfSome(Hostlist),
 }
 
+/// What the user's text sets, made ready once for all of our lines.
 struct Theirs<'a> {
     file: FileKind,
-    settings: Vec<&'a Setting>,
-    /// The nodes of slurm.conf that lines of both name. Few, so that each of our lines is soon compared with them.
-    shared: Hostlist,
+    /// In small letters.
+    keys: HashSet<String>,
+    /// What lines are about: the key in small letters, and its value.
+    lines: HashSet<(String, &'a str)>,
+    /// The nodes that have lines in slurm.conf.
+    nodes: NameSet,
 }
 
 impl ConfFile {
-    /// Drops what was written so far and the user's text sets too. Of the lines that add to each other, only those go
-    /// that name the same nodes, partition or set. What is given back are the keys of the dropped lines.
+    /// Drops what was written so far and the user's text sets too, also by another key for the same. Of the lines that
+    /// add to each other, only those go that name the same nodes, partition or set. What is given back are the keys of
+    /// the dropped lines.
     ///
     /// A line of ours that shares only some of its nodes with the user's is an error of this file: slurmctld does not
-    /// start where two lines name a node.
+    /// start where two lines name a node. So is a text with more nodes than can be compared.
     pub fn drop_overridden(&mut self, user: &Document) -> Vec<&'static str> {
-        let theirs = Theirs::of(user, &self.items);
+        let theirs = match Theirs::of(user) {
+            Ok(theirs) => theirs,
+            Err(many) => {
+                let problem = Problem { place: "NodeName".to_owned(), reason: Reason::TooManyNodes(many) };
+                self.problems.push(problem);
+                return Vec::new();
+            }
+        };
         let mut dropped = Vec::new();
         let mut problems = Vec::new();
         self.items.retain(|item| {
@@ -53,96 +77,103 @@ impl ConfFile {
         dropped
     }
 
-    /// For each of the keys that the user's text sets too: all options of both, to be set after that text.
-    /// An option that both name is ours. Sorted, so that the order of a user's text does not matter.
+    /// For each of the keys that the user's text sets too: all options of both. An option that both name is ours, and
+    /// the user's is given back. Where a user's whole value is to win, no union is asked for. Sorted, so that the order
+    /// of a user's text does not matter.
     ///
     /// To be asked before [`Self::drop_overridden`], which takes ours away.
-    pub fn unions(&self, user: &Document, keys: &[&str]) -> Vec<(&'static Key, String)> {
+    pub fn unions(&self, user: &Document, keys: &[&str]) -> Vec<Union> {
         let union = |name: &&str| {
             let theirs = user.get(name)?;
             let key = self.kind.key(name)?;
-            Some((key, union_options(self.value(key.name).unwrap_or_default(), theirs)))
+            let (options, overruled) = union_options(self.value(key.name).unwrap_or_default(), theirs);
+            Some(Union { key, options, overruled })
         };
-        keys.iter().filter_map(union).filter(|(_, options)| !options.is_empty()).collect()
+        keys.iter().filter_map(union).filter(|union| !union.options.is_empty()).collect()
     }
 }
 
 impl<'a> Theirs<'a> {
-    fn of(user: &'a Document, ours: &[Item]) -> Self {
-        let settings: Vec<&Setting> = user.settings().map(|(_, setting)| setting).collect();
-        let theirs = settings.iter().map(|setting| (setting.key.as_str(), setting.value.as_str()));
-        let ours = ours.iter().filter_map(|item| match item {
-            Item::Setting { key, value, .. } => Some((key.name, value.as_str())),
-            Item::Other(_) | Item::Text(_) => None,
-        });
-        let shared = shared(&nodes(user.kind(), ours), &nodes(user.kind(), theirs));
-        Self { file: user.kind(), settings, shared: shared.unwrap_or_default() }
+    fn of(user: &'a Document) -> Result<Self, TooMany> {
+        let settings = || user.settings().map(|(_, setting)| setting);
+        Ok(Self {
+            file: user.kind(),
+            keys: settings().map(|setting| setting.key.to_ascii_lowercase()).collect(),
+            lines: settings()
+                .map(|setting| (setting.key.to_ascii_lowercase(), setting.value.as_str()))
+                .collect(),
+            nodes: nodes(user.kind(), settings())?,
+        })
     }
 
-    fn say(&self, key: &Key, value: &str) -> Said {
-        match key.kind {
-            Kind::Each => Said::Nothing,
+    fn say(&self, key: &'static Key, value: &str) -> Said {
+        let name = |name: &str| name.to_ascii_lowercase();
+        let has = match key.kind {
+            Kind::Each => false,
             // The values before all others are defaults, in the order of the file.
-            _ if key.is_defaults(value) => Said::Nothing,
-            Kind::HostsLine(_) if is_node_name(self.file, key.name) => self.say_of_nodes(value),
+            _ if key.is_defaults(value) => false,
+            Kind::HostsLine(_) if is_node_name(self.file, key.name) => return self.say_of_nodes(value),
             // Each line is a device: a second one of the same nodes adds to the first.
-            Kind::Line(_) | Kind::HostsLine(_) if self.file == FileKind::Gres => Said::Nothing,
-            Kind::Line(_) | Kind::HostsLine(_) => self.any(|setting| setting.names(key.name, value)),
-            _ => self.any(|setting| setting.key.eq_ignore_ascii_case(key.name)),
-        }
-    }
-
-    fn any(&self, says: impl Fn(&Setting) -> bool) -> Said {
-        if self.settings.iter().any(|setting| says(setting)) { Said::Everything } else { Said::Nothing }
+            Kind::Line(_) | Kind::HostsLine(_) if self.file == FileKind::Gres => false,
+            Kind::Line(_) | Kind::HostsLine(_) => self.lines.contains(&(name(key.name), value)),
+            _ => keys::and_siblings(key.name).any(|key| self.keys.contains(&name(key))),
+        };
+        if has { Said::Everything } else { Said::Nothing }
     }
 
     fn say_of_nodes(&self, ours: &str) -> Said {
-        if self.shared.is_empty() {
+        if self.nodes.is_empty() {
             return Said::Nothing;
         }
-        let Ok(ours) = Hostlist::parse(ours) else { return Said::Nothing };
-        match ours.difference(&self.shared, MOST_RANGES) {
-            Ok(left) if left.is_empty() => Said::Everything,
-            _ => match shared(&ours, &self.shared) {
-                Some(nodes) if !nodes.is_empty() => Said::OfSome(nodes),
-                _ => Said::Nothing,
-            },
+        let ours = Hostlist::parse(ours).ok().and_then(|ours| NameSet::of(&ours, MOST_RANGES).ok());
+        // Ours were looked at when they were written.
+        let Some(ours) = ours else { return Said::Nothing };
+        let left = ours.clone().difference(&self.nodes);
+        if left.is_empty() {
+            return Said::Everything;
         }
+        let both = ours.difference(&left);
+        if both.is_empty() { Said::Nothing } else { Said::OfSome(both.into_list()) }
     }
 }
 
 /// All that stands after `NodeName=` of slurm.conf. A list that is broken is for `Document::check` to tell.
-fn nodes<'a>(file: FileKind, settings: impl Iterator<Item = (&'a str, &'a str)>) -> Hostlist {
-    let names = settings.filter(|(key, name)| is_node_name(file, key) && !slurm::NodeName.is_defaults(name));
-    let sound: Vec<&str> = names.map(|(_, name)| name).filter(|name| Hostlist::parse(name).is_ok()).collect();
-    Hostlist::parse(&sound.join(",")).unwrap_or_default()
-}
-
-/// The names in both lists; None if one is too large.
-fn shared(one: &Hostlist, other: &Hostlist) -> Option<Hostlist> {
-    let left = one.difference(other, MOST_RANGES).ok()?;
-    one.difference(&left, MOST_RANGES).ok()
+fn nodes<'a>(file: FileKind, settings: impl Iterator<Item = &'a Setting>) -> Result<NameSet, TooMany> {
+    let lines = settings.filter(|setting| is_node_name(file, &setting.key));
+    let names = lines.map(|setting| setting.value.as_str()).filter(|name| !slurm::NodeName.is_defaults(name));
+    let sound: Vec<&str> = names.filter(|name| Hostlist::parse(name).is_ok()).collect();
+    NameSet::of(&Hostlist::parse(&sound.join(",")).unwrap_or_default(), MOST_RANGES)
 }
 
 fn is_node_name(file: FileKind, key: &str) -> bool {
     file == FileKind::Slurm && key.eq_ignore_ascii_case(slurm::NodeName.name)
 }
 
-/// The options of two lists, without those of the second whose name the first has. Names are compared in any case, as
-/// Slurm does, and kept as they are: values may be paths.
-fn union_options(ours: &str, theirs: &str) -> String {
+/// The options of two lists, without those of the second whose name the first has, and those of them that say
+/// something else. Names are compared in any case, as Slurm does, and kept as they are: values may be paths.
+fn union_options(ours: &str, theirs: &str) -> (String, Vec<String>) {
     fn options(list: &str) -> impl Iterator<Item = &str> {
         list.split(',').map(str::trim).filter(|option| !option.is_empty())
     }
-    fn name(option: &str) -> String {
-        option.split_once('=').map_or(option, |(name, _)| name).to_ascii_lowercase()
+    fn parts(option: &str) -> (String, Option<&str>) {
+        let (name, value) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        (name.to_ascii_lowercase(), value)
     }
     let mut union: Vec<&str> = options(ours).collect();
-    let claimed: Vec<String> = union.iter().map(|option| name(option)).collect();
-    union.extend(options(theirs).filter(|option| !claimed.contains(&name(option))));
+    let claimed: Vec<_> = union.iter().map(|option| parts(option)).collect();
+    let mut overruled = Vec::new();
+    for option in options(theirs) {
+        let theirs = parts(option);
+        if !claimed.iter().any(|ours| ours.0 == theirs.0) {
+            union.push(option);
+        } else if !claimed.contains(&theirs) {
+            overruled.push(option.to_owned());
+        }
+    }
     union.sort_unstable();
     union.dedup();
-    union.join(",")
+    (union.join(","), overruled)
 }
 
 #[cfg(test)]
@@ -173,10 +204,10 @@ mod tests {
 
         let user = user("KillWait=30 # seconds\nSlurmctldParameters=enable_stepmgr");
         assert_eq!(user.check_all(file.release()), []);
-        let options = file.unions(&user, unions(FileKind::Slurm));
+        let unions = file.unions(&user, unions(FileKind::Slurm));
         assert_eq!(file.drop_overridden(&user), ["KillWait", "SlurmctldParameters"]);
         file.comment(" The user's").text(&user).comment(" Options of both");
-        for (key, options) in options {
+        for Union { key, options, .. } in unions {
             file.set(key, options);
         }
         let expected = "ClusterName=demo\nNodeName=worker-[0-3] CPUs=8\n# The user's\nKillWait=30 # seconds\n\
@@ -234,12 +265,54 @@ mod tests {
     }
 
     #[test]
+    fn a_users_amount_of_memory_wins_also_by_the_other_key() {
+        for (ours, theirs) in [
+            (&key::DefMemPerNode, "defmempercpu=1"),
+            (&key::DefMemPerCPU, "DefMemPerNode=1"),
+            (&key::MaxMemPerNode, "MaxMemPerCPU=1"),
+        ] {
+            let mut file = slurm();
+            file.set(ours, 512).set(&key::DefMemPerGPU, 1);
+            assert_eq!(file.drop_overridden(&user(theirs)), [ours.name]);
+            assert_eq!(file.render().unwrap(), "DefMemPerGPU=1\n");
+        }
+    }
+
+    #[test]
+    fn many_lines_on_both_sides_are_soon_compared() {
+        let mut file = slurm();
+        let mut text = String::new();
+        for node in 0..10_000 {
+            file.line(NodeLine::new(hosts(&format!("n{}", 2 * node))));
+            file.line(PartitionLine::new(Word::new(&format!("p{node}")).unwrap()));
+            text += &format!("NodeName=n{}\nPartitionName=q{node}\n", 2 * node + node % 2);
+        }
+        let dropped = file.drop_overridden(&user(&text));
+        assert_eq!(dropped.len(), 5_000);
+        assert!(file.render().is_ok());
+    }
+
+    #[test]
+    fn more_nodes_than_can_be_compared_are_an_error() {
+        let mut file = slurm();
+        file.line(NodeLine::new(hosts("n1")));
+        let text = "NodeName=n[0-32767]x[0-1]\nNodeName=m[0-32767]x[0-1]\nNodeName=n1\n";
+        assert_eq!(file.drop_overridden(&user(text)), [""; 0]);
+        assert_eq!(
+            file.render().unwrap_err().to_string(),
+            "write slurm.conf: NodeName: the text has nodes in more than 65536 ranges, which Slurm does not read: name \
+             fewer"
+        );
+    }
+
+    #[test]
     fn options_of_both_are_joined_and_ours_win() {
         assert_eq!(
-            union_options("b,jwt_key=/Ours", "A,JWT_KEY=/Theirs,c=/Path/X,b"),
-            "A,b,c=/Path/X,jwt_key=/Ours"
+            union_options("b,jwt_key=/Ours", "A,JWT_KEY=/Theirs,c=/Path/X,B"),
+            ("A,b,c=/Path/X,jwt_key=/Ours".to_owned(), vec!["JWT_KEY=/Theirs".to_owned()])
         );
-        assert_eq!(union_options("", " a , ,a"), "a");
+        assert_eq!(union_options("", " a , ,a"), ("a".to_owned(), Vec::new()));
+        assert_eq!(union_options("a=1,b,c=1", "a,b=1,C=1").1, ["a", "b=1"]);
     }
 
     #[test]
@@ -248,7 +321,8 @@ mod tests {
         file.set(&key::SlurmctldParameters, "b").set(&key::AuthInfo, "use_client_ids");
         let user = user("slurmctldparameters=x\nSlurmctldParameters=a # c\n");
         let unions = file.unions(&user, unions(FileKind::Slurm));
-        assert_eq!(unions, [(&key::SlurmctldParameters, "a,b".to_owned())]);
+        let options = "a,b".to_owned();
+        assert_eq!(unions, [Union { key: &key::SlurmctldParameters, options, overruled: Vec::new() }]);
     }
 
     #[test]

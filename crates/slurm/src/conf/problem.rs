@@ -6,6 +6,7 @@ use super::document::Fault;
 use super::quote::Unwritable;
 use super::release::{Release, Support};
 use super::value::Unfit;
+use crate::hostlist::TooMany;
 
 /// One thing that cannot be written. Holds no values but names of nodes and the like: another may be a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +54,8 @@ pub enum Reason {
          a node: name all of these nodes in the text, or none"
     )]
     SomeNodes(String),
+    #[error("the text has nodes in more than {} {}, which Slurm does not read: name fewer", .0.limit, .0.what)]
+    TooManyNodes(TooMany),
     #[error("there is none, and Slurm needs one")]
     Missing,
 }

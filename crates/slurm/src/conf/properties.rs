@@ -138,6 +138,33 @@ fn a_users_pairs_win_over_ours_and_some_are_not_theirs() {
 }
 
 #[test]
+fn a_users_pairs_win_also_in_other_words() {
+    let node = NodeLine {
+        cpus: Some(1),
+        features: vec![Word::new("ours").unwrap()],
+        extra: Extra::read("Procs=8 Features=theirs", key::node::ALL, &[]).unwrap(),
+        ..NodeLine::new(HostExpr::new("n1").unwrap())
+    };
+    let partition = PartitionLine {
+        over_subscribe: Word::new("NO").ok(),
+        extra: Extra::read("Shared=YES", key::partition::ALL, &[]).unwrap(),
+        ..PartitionLine::new(Word::new("p").unwrap())
+    };
+    let written = slurm().line(node).line(partition).render().unwrap();
+    assert_eq!(written, "NodeName=n1 Procs=8 Features=theirs\nPartitionName=p Shared=YES\n");
+
+    let device = GresLine {
+        name: Word::new("gpu").ok(),
+        file: HostExpr::new("/dev/a").ok(),
+        cores: vec![Word::new("0").unwrap()],
+        extra: Extra::read("MultipleFiles=/dev/b[1-2] CPUs=1", super::keys::gres::line::ALL, &[]).unwrap(),
+        ..GresLine::default()
+    };
+    let mut file = ConfFile::new(FileKind::Gres, Release::V26_05);
+    assert_eq!(file.line(device).render().unwrap(), "Name=gpu MultipleFiles=/dev/b[1-2] CPUs=1\n");
+}
+
+#[test]
 fn what_ends_slurmctld_is_not_written() {
     let node = |name: &str| NodeLine::new(HostExpr::new(name).unwrap());
     let external = || NodeLine { state: Some(InitialState::External), ..node("n1") };

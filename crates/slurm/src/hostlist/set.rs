@@ -11,14 +11,14 @@ use super::{Hostlist, TooMany, natural};
 /// As many digits as any number of ours has.
 const MOST_DIGITS: usize = 19;
 
-#[derive(Debug, Default)]
-pub(super) struct NameSet {
+#[derive(Debug, Default, Clone)]
+pub(crate) struct NameSet {
     names: BTreeMap<Stem, Intervals>,
 }
 
 /// Names with the same text in front and the same number of digits at the end, zeros in front counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stem {
+pub(super) struct Stem {
     prefix: String,
     digits: usize,
 }
@@ -41,7 +41,7 @@ impl PartialOrd for Stem {
 }
 
 impl NameSet {
-    pub(super) fn of(list: &Hostlist, limit: usize) -> Result<Self, TooMany> {
+    pub(crate) fn of(list: &Hostlist, limit: usize) -> Result<Self, TooMany> {
         let mut set = Self::default();
         for run in list.runs_within(limit)? {
             set.add(&run);
@@ -51,29 +51,11 @@ impl NameSet {
     }
 
     fn add(&mut self, run: &Run<'_>) {
-        let Some(range) = run.range else {
-            // `n[1-2]5` gives single names that end in digits.
-            return self.add_numbered(&run.prefix, "", "");
-        };
-        let mut lo = range.lo;
-        while lo <= range.hi {
-            // Up to the last number that is written with as many digits.
-            let written = range.width.max(digits(lo));
-            let hi = u32::try_from(written).ok().and_then(|written| 10_u64.checked_pow(written));
-            let hi = hi.map_or(range.hi, |next| range.hi.min(next - 1));
-            self.add_numbered(&run.prefix, &format!("{lo:0written$}"), &format!("{hi:0written$}"));
-            lo = hi + 1;
-        }
+        intervals(run, |stem, interval| self.names.entry(stem).or_default().push(interval));
     }
 
-    /// Digits at the end of the prefix belong to the numbers.
-    fn add_numbered(&mut self, prefix: &str, lo: &str, hi: &str) {
-        let (lo, hi) = (format!("{prefix}{lo}"), format!("{prefix}{hi}"));
-        let digits = lo.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();
-        let (stem, lo) = lo.split_at(lo.len() - digits);
-        let hi = hi.get(stem.len()..).unwrap_or_default();
-        let interval = (number(lo).unwrap_or(0), number(hi).unwrap_or(0));
-        self.names.entry(Stem { prefix: stem.to_owned(), digits }).or_default().push(interval);
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.values().all(Vec::is_empty)
     }
 
     pub(super) fn union(mut self, other: Self) -> Self {
@@ -85,7 +67,7 @@ impl NameSet {
         self
     }
 
-    pub(super) fn difference(mut self, other: &Self) -> Self {
+    pub(crate) fn difference(mut self, other: &Self) -> Self {
         for (stem, intervals) in &mut self.names {
             if let Some(taken) = other.names.get(stem) {
                 *intervals = without(intervals, taken);
@@ -94,7 +76,7 @@ impl NameSet {
         self
     }
 
-    pub(super) fn into_list(self) -> Hostlist {
+    pub(crate) fn into_list(self) -> Hostlist {
         let mut list = Hostlist::default();
         for (Stem { prefix, digits }, intervals) in self.names {
             for (lo, hi) in intervals {
@@ -103,6 +85,31 @@ impl NameSet {
             }
         }
         list
+    }
+}
+
+/// The names of a run, by what is in front of their numbers.
+pub(super) fn intervals(run: &Run<'_>, mut found: impl FnMut(Stem, (u64, u64))) {
+    // Digits at the end of the prefix belong to the numbers.
+    let mut numbered = |lo: &str, hi: &str| {
+        let (lo, hi) = (format!("{}{lo}", run.prefix), format!("{}{hi}", run.prefix));
+        let digits = lo.bytes().rev().take(MOST_DIGITS).take_while(u8::is_ascii_digit).count();
+        let (stem, lo) = lo.split_at(lo.len() - digits);
+        let hi = hi.get(stem.len()..).unwrap_or_default();
+        found(Stem { prefix: stem.to_owned(), digits }, (number(lo).unwrap_or(0), number(hi).unwrap_or(0)));
+    };
+    let Some(range) = run.range else {
+        // `n[1-2]5` gives single names that end in digits.
+        return numbered("", "");
+    };
+    let mut lo = range.lo;
+    while lo <= range.hi {
+        // Up to the last number that is written with as many digits.
+        let written = range.width.max(digits(lo));
+        let hi = u32::try_from(written).ok().and_then(|written| 10_u64.checked_pow(written));
+        let hi = hi.map_or(range.hi, |next| range.hi.min(next - 1));
+        numbered(&format!("{lo:0written$}"), &format!("{hi:0written$}"));
+        lo = hi + 1;
     }
 }
 
@@ -119,7 +126,10 @@ fn tidy(intervals: &mut Intervals) {
 
 fn without(intervals: &Intervals, taken: &Intervals) -> Intervals {
     let mut left = Intervals::new();
-    let mut taken = taken.iter().peekable();
+    let Some(&(lowest, _)) = intervals.first() else { return left };
+    // Of many only those are looked at that may matter.
+    let first = taken.partition_point(|&(_, to)| to < lowest);
+    let mut taken = taken.iter().skip(first).peekable();
     for &(mut lo, hi) in intervals {
         while let Some(&&(from, to)) = taken.peek() {
             if from > hi {

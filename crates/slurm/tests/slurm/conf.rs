@@ -336,16 +336,20 @@ cat log";
 pub(crate) async fn a_users_lines_win(version: SlurmVersion) -> Result<()> {
     let bench = Bench::start(version).await?;
     let (release, site) = (bench.release(), site());
-    let text =
-        "killwait=33\nSlurmctldParameters=Max_Dbd_Msg_Action=discard\nPartitionName=main Nodes=static-0\n";
+    let text = "killwait=33\nDefMemPerCPU=9\nPartitionName=main Nodes=static-0\n\
+                SlurmctldParameters=Max_Dbd_Msg_Action=discard,conmgr_threads=8\n";
     let user = Document::read(FileKind::Slurm, text);
     assert_eq!(user.check_all(release), []);
 
     let mut file = examples::base(release, &site);
     let unions = file.unions(&user, api::unions(FileKind::Slurm));
-    assert_eq!(file.drop_overridden(&user), ["KillWait", "SlurmctldParameters", "PartitionName"]);
+    assert_eq!(
+        file.drop_overridden(&user),
+        ["DefMemPerNode", "KillWait", "SlurmctldParameters", "PartitionName"]
+    );
     file.comment(" CUSTOM").text(&user);
-    for (key, options) in unions {
+    assert_eq!(unions.iter().flat_map(|union| &union.overruled).collect::<Vec<_>>(), ["conmgr_threads=8"]);
+    for api::Union { key, options, .. } in unions {
         file.set(key, options);
     }
     put_base(&bench, &site, "")?;
@@ -354,6 +358,7 @@ pub(crate) async fn a_users_lines_win(version: SlurmVersion) -> Result<()> {
     let answer = run.answer.with_context(|| run.log.clone())?;
     let shown = config(&answer);
     assert_eq!(shown.get("killwait").map(String::as_str), Some("33 sec"));
+    assert_eq!(shown.get("defmempercpu").map(String::as_str), Some("9"));
     ensure!(
         shows(&shown, "SlurmctldParameters", file.value("SlurmctldParameters").unwrap_or_default()),
         answer

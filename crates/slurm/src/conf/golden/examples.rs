@@ -8,7 +8,7 @@ use super::api::{
     Below, Block, BlockLine, ConfFile, DirConf, DownNodesLine, Extra, FileKind, GresLine, HostExpr,
     InitialState, JobContainerLine, Location, Namespace, NamespaceNodes, NamespaceYaml, NodeLine,
     NodeSetLine, Options, PartitionLine, PartitionNodes, PlugStack, Plugin, PowerActionLine, Release, Shape,
-    SlurmctldHost, Switch, SwitchLine, Topology, TopologyYaml, Word,
+    SlurmctldHost, Switch, SwitchLine, Topology, TopologyYaml, Union, Word,
 };
 use super::units::{Memory, TimeLimit};
 
@@ -320,7 +320,7 @@ pub(super) fn sections(release: Release, site: &Site, user: &str) -> ConfFile {
     if !unions.is_empty() {
         file.comment("\n## MERGED CONFIG ###");
     }
-    for (key, options) in unions {
+    for Union { key, options, .. } in unions {
         file.set(key, options);
     }
     file
