@@ -77,15 +77,19 @@ pub enum ExtraError {
 }
 
 impl Extra {
-    /// Reads pairs of the given keys, such as [`slurm::node::ALL`], except those that are not the user's to set.
+    /// Reads pairs of the given keys, such as [`slurm::node::ALL`], except those that are not the user's to set. White
+    /// space around the text does not count.
+    ///
+    /// [`slurm::node::ALL`]: super::keys::slurm::node::ALL
     pub fn read(text: &str, keys: &[Key], owned: &[Key]) -> Result<Self, ExtraError> {
+        let text = text.trim_matches(scan::is_blank);
         if text
             .chars()
             .any(|letter| letter == '#' || letter == '\\' || (letter.is_control() && letter != '\t'))
         {
             return Err(ExtraError::NotOneLine);
         }
-        if let (None, false) = (scan::key(text), text.trim_matches(scan::is_blank).is_empty()) {
+        if let (None, false) = (scan::key(text), text.is_empty()) {
             return Err(Fault::NotASetting.into());
         }
         let known = |pair: Pair| {
@@ -97,6 +101,13 @@ impl Extra {
             }
         };
         document::pairs(text)?.into_iter().map(known).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Takes away what is there of these keys, which the operator sets itself and lets a user's text name. What is
+    /// given back are the keys that were there, to be warned of.
+    pub fn take(&mut self, keys: &[Key]) -> Vec<&'static str> {
+        let named = |key: &Key| keys.iter().any(|other| other.name == key.name);
+        self.0.extract_if(.., |(key, _)| named(key)).map(|(key, _)| key.name).collect()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -165,6 +165,15 @@ fn a_users_pairs_win_also_in_other_words() {
 }
 
 #[test]
+fn what_a_caller_sets_itself_is_taken_out_of_a_users_pairs() {
+    let text = "\n  Gres=gpu:nvidia_h100:8 Boards=1 State=UNKNOWN\tfeature=dropme State=DOWN\r\n\n";
+    let mut extra = Extra::read(text, key::node::ALL, &[]).unwrap();
+    assert_eq!(extra.take(&[key::node::State, key::node::Feature]), ["State", "Feature", "State"]);
+    let node = NodeLine { extra, ..NodeLine::new(HostExpr::new("n1").unwrap()) };
+    assert_eq!(slurm().line(node).render().unwrap(), "NodeName=n1 Gres=gpu:nvidia_h100:8 Boards=1\n");
+}
+
+#[test]
 fn what_ends_slurmctld_is_not_written() {
     let node = |name: &str| NodeLine::new(HostExpr::new(name).unwrap());
     let external = || NodeLine { state: Some(InitialState::External), ..node("n1") };
