@@ -21,6 +21,7 @@ mod problem;
 mod quote;
 mod release;
 mod scan;
+mod twice;
 mod value;
 mod yaml;
 

@@ -12,6 +12,7 @@ mod error;
 mod natural;
 mod parse;
 mod product;
+mod repeats;
 mod run;
 mod set;
 mod sorted;
@@ -24,6 +25,7 @@ pub use check::check_invariants;
 pub(crate) use error::excerpt;
 pub use error::{HostlistError, Problem, TooMany};
 use product::{Product, Unfold};
+pub(crate) use repeats::repeats;
 use run::{Run, RunNames, merges};
 pub(crate) use set::NameSet;
 

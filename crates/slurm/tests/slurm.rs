@@ -35,6 +35,8 @@ on_each_release![
     conf::values_are_read_back_as_they_were_given,
     conf::faults_are_those_that_slurm_finds,
     conf::broken_times_and_host_lists_are_found,
+    conf::what_ends_slurmctld_within_one_text_is_found,
+    conf::nodes_begin_in_the_states_that_are_let_through,
     conf::names_that_would_end_or_be_lost_are_guarded,
     conf::a_users_lines_win,
     conf::each_release_knows_the_keys_that_the_tables_say,

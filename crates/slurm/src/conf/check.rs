@@ -6,6 +6,7 @@ use super::document::{Document, Setting};
 use super::keys::{self, FileKind, Key, ValueRule, Values};
 use super::owned::{Guard, Owned, owned};
 use super::release::Release;
+use super::twice;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -44,6 +45,7 @@ impl Document {
         for (line, setting) in self.settings() {
             findings.extend(Check { file: self.kind(), release, line }.setting(setting));
         }
+        findings.extend(twice::findings(self));
         findings.sort_by_key(|finding| finding.line);
         findings
     }
@@ -73,7 +75,7 @@ impl Document {
     }
 }
 
-fn finding(line: usize, severity: Severity, key: Option<&str>, message: String) -> Finding {
+pub(super) fn finding(line: usize, severity: Severity, key: Option<&str>, message: String) -> Finding {
     Finding { line, severity, key: key.map(str::to_owned), message }
 }
 

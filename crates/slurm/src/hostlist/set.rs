@@ -34,6 +34,16 @@ impl Ord for Stem {
     }
 }
 
+impl Stem {
+    /// The name with this number.
+    pub(super) fn name(&self, number: u64) -> String {
+        match self.digits {
+            0 => self.prefix.clone(),
+            digits => format!("{}{number:0digits$}", self.prefix),
+        }
+    }
+}
+
 impl PartialOrd for Stem {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))

@@ -29,6 +29,7 @@ pub(crate) use parser::{
 };
 pub(crate) use refused::{
     broken_times_and_host_lists_are_found, names_that_would_end_or_be_lost_are_guarded,
+    nodes_begin_in_the_states_that_are_let_through, what_ends_slurmctld_within_one_text_is_found,
 };
 
 /// A product's site on a test machine: no cgroups, no PMIx in one of the releases, addresses without DNS.

@@ -61,6 +61,94 @@ pub(crate) async fn broken_times_and_host_lists_are_found(version: SlurmVersion)
     Ok(())
 }
 
+/// Texts that end slurmctld, and what it says then.
+const ENDS: &[(&str, &str)] = &[
+    ("PartitionName=q Nodes=ALL\nPartitionName=q Nodes=ALL", "duplicate entry for partition q"),
+    ("NodeName=z[1-3] State=CLOUD\nNodeName=y,z2 State=CLOUD", "Duplicated NodeName z2"),
+    ("NodeName=z1,z1 State=CLOUD", "Duplicated NodeName z1"),
+    ("NodeName=All State=CLOUD", "reserved word"),
+    ("NodeName=DEFAULT NodeAddr=10.77.9.9", "NodeAddr not allowed with NodeName=DEFAULT"),
+    ("NodeName=default NodeHostname=x", "NodeHostname not allowed with NodeName=DEFAULT"),
+    ("NodeName=DEFAULT BcastAddr=x", "BcastAddr not allowed with NodeName=DEFAULT"),
+    ("NodeName=z1 NodeAddr=10.77.9.9 State=BANANA", "Invalid state BANANA"),
+    ("NodeName=z1 NodeAddr=10.77.9.9 State=\"\"", "Invalid state"),
+    ("FastSchedule=2", "FastSchedule option has been removed"),
+    ("include more.conf# a note", "Parse error in file /case/slurm_extra.conf line 2"),
+];
+
+/// What looks like one of them and is none.
+const STARTS: &str = "include more.conf # a note
+# \u{1b}[1m\u{7}
+FastSchedule=1
+NodeName=DEFAULT CPUs=1
+NodeName=DEFAULT RealMemory=10
+NodeName=z[1-3],ALL State=CLOUD
+NodeName=DEFAULT
+NodeName=z[01-03],Z1 State=CLOUD
+PartitionName=DEFAULT Nodes=ALL
+PartitionName=q
+PartitionName=DEFAULT State=UP
+PartitionName=Q
+PartitionName=ALL
+";
+
+pub(crate) async fn what_ends_slurmctld_within_one_text_is_found(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    let errors = |text: &str| {
+        let mut findings = Document::read(FileKind::Slurm, text).check(bench.release());
+        findings.retain(|found| found.severity == Severity::Error);
+        findings
+    };
+    for (text, says) in ENDS {
+        ensure!(!errors(text).is_empty(), "nothing is said of {text}");
+        put_base(&bench, &site(), &format!("{text}\n"))?;
+        bench.file("more.conf", "KillWait=31\n")?;
+        let Run { log, answer } = bench.slurmctld("").await?;
+        ensure!(answer.is_none() && log.contains(says) && log.contains("fatal"), "{text}: {log}");
+    }
+    assert_eq!(errors(STARTS), []);
+    put_base(&bench, &site(), STARTS)?;
+    bench.file("more.conf", "KillWait=31\n")?;
+    bench.ask("").await?;
+    Ok(())
+}
+
+/// The words that the reader takes as the state of a node, and the one that came later.
+pub(crate) async fn nodes_begin_in_the_states_that_are_let_through(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    let words = [
+        "unknown",
+        "Cloud",
+        "FUTURE",
+        "DOWN",
+        "IDLE",
+        "DRAIN",
+        "DRAINED",
+        "DRAINING",
+        "FAIL",
+        "FAILING",
+        "ALLOCATED",
+        "MIXED",
+    ];
+    let line = |(node, word): (usize, &str)| format!("NodeName=z{node} NodeAddr=10.77.9.9 State={word}\n");
+    let text: String = words.into_iter().enumerate().map(line).collect();
+    assert_eq!(Document::read(FileKind::Slurm, &text).check(bench.release()), []);
+    put_base(&bench, &site(), &text)?;
+    bench.ask("").await?;
+
+    put_base(&bench, &site(), &line((0, "ERROR")))?;
+    let Run { log, answer } = bench.slurmctld("").await?;
+    ensure!(answer.is_none() && log.contains("Invalid state ERROR"), log);
+
+    let external = line((0, "EXTERNAL"));
+    let findings = Document::read(FileKind::Slurm, &external).check(bench.release());
+    put_base(&bench, &site(), &external)?;
+    let Run { log, answer } = bench.slurmctld("").await?;
+    assert_eq!(answer.is_some(), findings.is_empty(), "{findings:?} {log}");
+    assert_eq!(answer.is_some(), version == SlurmVersion::V26_05, "{log}");
+    Ok(())
+}
+
 /// What the merge keeps from slurmctld: a node that two lines name, and a partition that it takes for defaults.
 pub(crate) async fn names_that_would_end_or_be_lost_are_guarded(version: SlurmVersion) -> Result<()> {
     let bench = Bench::start(version).await?;
