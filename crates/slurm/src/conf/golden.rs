@@ -83,9 +83,3 @@ fn plugins_and_namespaces() {
     assert_snapshot!("job-container", written(&examples::job_container(OLD)));
     assert_snapshot!("namespace", examples::namespace().render(NEW).unwrap());
 }
-
-#[test]
-fn the_same_calls_give_the_same_bytes() {
-    let site = Site::of_a_product();
-    assert_eq!(examples::base(NEW, &site).render(), examples::base(NEW, &site).render());
-}

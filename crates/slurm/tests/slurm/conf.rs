@@ -25,7 +25,7 @@ use examples::{Site, word};
 pub(crate) use lacking::what_this_build_lacks_is_refused;
 pub(crate) use parser::{
     each_release_knows_the_keys_that_the_tables_say, faults_are_those_that_slurm_finds,
-    values_are_read_back_as_they_were_given,
+    values_are_read_back_as_they_were_given, values_on_lines_with_several_keys_are_read_back,
 };
 pub(crate) use refused::{
     broken_times_and_host_lists_are_found, names_that_would_end_or_be_lost_are_guarded,
@@ -205,18 +205,25 @@ pub(crate) async fn topologies_are_loaded(version: SlurmVersion) -> Result<()> {
     Ok(())
 }
 
-pub(crate) async fn cgroup_and_mpi_conf_are_loaded(version: SlurmVersion) -> Result<()> {
+/// slurmctld shows all of it. slurmd reads it too, and ends where the cgroups are not: the pods of these tests have
+/// none of their own, and those of the machine are not theirs to change.
+pub(crate) async fn slurmctld_shows_cgroup_conf_and_slurmd_misses_the_cgroups_it_names(
+    version: SlurmVersion,
+) -> Result<()> {
     let bench = Bench::start(version).await?;
     let release = bench.release();
-    for file in [examples::cgroup_v1(release), examples::cgroup_v2(release)] {
+    for (file, misses) in [
+        (examples::cgroup_v1(release), "/case/cgroups/freezer/"),
+        (examples::cgroup_v2(release), "/case/cgroups is not a valid cgroup2 mountpoint"),
+    ] {
         // Without something that uses it, nobody reads the file.
         let site = Site { proctrack: "proctrack/cgroup", task: &["task/cgroup", "task/affinity"], ..site() };
         put_base(&bench, &site, "")?;
-        bench.file("cgroup.conf", &file.render()?)?;
-        bench.file("mpi.conf", &examples::mpi(release).render()?)?;
+        let text = file.render()?.replace("/sys/fs/cgroup", "/case/cgroups");
+        bench.file("cgroup.conf", &text)?;
         let config = bench.config().await?;
         let mut missing = Vec::new();
-        for (_, setting) in Document::read(FileKind::Cgroup, &file.render()?).settings() {
+        for (_, setting) in Document::read(FileKind::Cgroup, &text).settings() {
             let value = setting.value.clone();
             let shown = config.get(&setting.key.to_lowercase()).cloned();
             let same =
@@ -226,9 +233,46 @@ pub(crate) async fn cgroup_and_mpi_conf_are_loaded(version: SlurmVersion) -> Res
             }
         }
         assert_eq!(missing, Vec::<String>::new());
-        // Debian's 26.05 has no PMIx, which takes its keys out of the file.
-        let pmix = (version == SlurmVersion::V24_11).then_some("OMPI_MCA_btl=^uct;UCX_TLS=all");
-        assert_eq!(config.get("pmixenv").map(String::as_str), pmix);
+        bench.slurmd("worker-0", misses).await?;
+    }
+    Ok(())
+}
+
+/// Every key, with a value that is not Slurm's own.
+const MPI: &[(keys::Key, &str)] = &[
+    (keys::mpi::PMIxCliTmpDirBase, "/tmp/pmix"),
+    (keys::mpi::PMIxCollFence, "ring"),
+    (keys::mpi::PMIxDebug, "1"),
+    (keys::mpi::PMIxDirectConn, "no"),
+    (keys::mpi::PMIxDirectConnEarly, "yes"),
+    (keys::mpi::PMIxDirectConnUCX, "yes"),
+    (keys::mpi::PMIxDirectSameArch, "yes"),
+    (keys::mpi::PMIxEnv, "OMPI_MCA_btl=^uct;UCX_TLS=all"),
+    (keys::mpi::PMIxFenceBarrier, "yes"),
+    (keys::mpi::PMIxNetDevicesUCX, "mlx5_0:1"),
+    (keys::mpi::PMIxShareServerTopology, "no"),
+    (keys::mpi::PMIxTimeout, "120"),
+    (keys::mpi::PMIxTlsUCX, "tcp"),
+];
+
+pub(crate) async fn mpi_conf_is_shown_by_the_build_that_has_pmix(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    assert_eq!(MPI.len(), keys::mpi::ALL.len());
+    let mut file = examples::mpi(bench.release());
+    let written: Vec<_> = MPI.iter().filter(|(key, _)| file.reads(key)).collect();
+    for (key, value) in &written {
+        if file.value(key.name).is_none() {
+            file.set(key, *value);
+        }
+    }
+    put_base(&bench, &site(), "")?;
+    bench.file("mpi.conf", &file.render()?)?;
+    let config = bench.config().await?;
+    // Debian's 26.05 has no PMIx, which takes its keys out of the file: nobody shows them, and nobody minds.
+    let has_pmix = version == SlurmVersion::V24_11;
+    for (key, value) in written {
+        let shown = config.get(&key.name.to_lowercase()).map(String::as_str);
+        assert_eq!(shown, has_pmix.then_some(*value), "{}", key.name);
     }
     Ok(())
 }
@@ -293,7 +337,9 @@ pub(crate) async fn plugins_and_private_folders_are_loaded(version: SlurmVersion
     Ok(())
 }
 
-pub(crate) async fn slurmdbd_gets_an_awkward_password_as_it_is(version: SlurmVersion) -> Result<()> {
+pub(crate) async fn slurmdbd_gets_an_awkward_password_and_all_else_as_it_is(
+    version: SlurmVersion,
+) -> Result<()> {
     const PASSWORD: &str = "p#a s=s\\w'o;r,d$(x)`y`ü\\";
     let bench = Bench::start_with_accounting(version).await?;
     let sql = format!(
@@ -312,10 +358,10 @@ pub(crate) async fn slurmdbd_gets_an_awkward_password_as_it_is(version: SlurmVer
         let mut file = examples::slurmdbd(bench.release(), "munge", "10.77.0.4", password);
         file.set(&keys::slurmdbd::StorageUser, "other").set(&keys::slurmdbd::StorageLoc, "other");
         file.set(&keys::slurmdbd::DbdPort, 7819).set(&keys::slurmdbd::PidFile, "/case/slurmdbd.pid");
-        file.render()
+        file
     };
     let run = "chown -R slurm .; : > log
-setpriv --reuid slurm --regid slurm --clear-groups slurmdbd -D > log 2>&1 & slurmdbd=$!
+setpriv --reuid slurm --regid slurm --clear-groups slurmdbd -D -vvv > log 2>&1 & slurmdbd=$!
 for try in {1..500}; do
   grep -qE 'slurmdbd version .* started|Access denied' log && break
   kill -0 $slurmdbd || break
@@ -323,15 +369,35 @@ for try in {1..500}; do
 done
 kill -KILL $slurmdbd
 cat log";
-    bench.file("slurmdbd.conf", &file(PASSWORD)?)?;
+    let written = file(PASSWORD).render()?;
+    bench.file("slurmdbd.conf", &written)?;
     let log = bench.shell(run).await?;
     ensure!(log.contains(" started") && !log.contains("Access denied"), "slurmdbd did not start:\n{log}");
 
+    // It says what it has read, but for the password. The option that makes it say so is a level of its own.
+    let said: Vec<&str> = log.lines().filter_map(|line| Some(line.split_once(" debug2: ")?.1)).collect();
+    let shown = config(&said.join("\n"));
+    let document = Document::read(FileKind::Slurmdbd, &written);
+    for (_, setting) in document.settings() {
+        let key = setting.key.as_str();
+        if ["StoragePass", "DebugLevel"].contains(&key) || document.get(key) != Some(&setting.value) {
+            continue;
+        }
+        let shown = shown.get(&key.to_lowercase()).with_context(|| format!("no {key} in\n{log}"))?;
+        ensure!(says_the_same(shown, &setting.value), "{key}={} is shown as {shown}", setting.value);
+    }
+
     // The password counts at all.
-    bench.file("slurmdbd.conf", &file("wrong")?)?;
+    bench.file("slurmdbd.conf", &file("wrong").render()?)?;
     let log = bench.shell(run).await?;
     ensure!(log.contains("Access denied"), log);
     Ok(())
+}
+
+/// slurmdbd adds units, the number of a user, and blanks.
+fn says_the_same(shown: &str, value: &str) -> bool {
+    let plain = |text: &str| text.replace(' ', "").trim_end_matches(['*', 's']).to_owned();
+    shown == value || shown.split([' ', '(']).next() == Some(value) || plain(shown) == plain(value)
 }
 
 pub(crate) async fn a_users_lines_win(version: SlurmVersion) -> Result<()> {

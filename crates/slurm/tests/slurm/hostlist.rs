@@ -44,6 +44,12 @@ pub(crate) async fn random_lists_agree_with_scontrol(version: SlurmVersion) -> R
         if *sorted != [own.clone()] {
             let kept = sorted.first().context("no answer")?.parse::<Hostlist>()?;
             ensure!(ordered(&kept)? != ordered(list)?, "{text:?}: scontrol sorts to {sorted:?}, we to {own}");
+            // Then ours has each name as often as the list, and what scontrol keeps in the order of scontrol.
+            let own = own.parse::<Hostlist>()?;
+            ensure!(ordered(&own)? == ordered(list)?, "{text:?}: we sort to {own}");
+            let mut names = own.iter();
+            let in_order = kept.iter().all(|kept| names.any(|name| name == kept));
+            ensure!(in_order, "{text:?}: scontrol sorts to {sorted:?}, we to {own}");
             lost += 1;
         }
     }

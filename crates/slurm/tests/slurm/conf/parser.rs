@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use slurm::conf::{ConfFile, Document, FileKind, Key, Kind, Release, Severity, keys::slurm as key};
+use slurm::conf::keys::slurm as key;
+use slurm::conf::{
+    ConfFile, Document, DownNodesLine, Extra, FileKind, InitialState, Key, Kind, NodeLine, Release, Severity,
+};
 use testkit::cache::SlurmVersion;
 
 use super::bench::{Bench, config};
-use super::{base, examples, gres, put_base, site};
+use super::examples::{self, hosts};
+use super::{base, gres, put_base, site};
 
 /// What a text is made of that is hard to read back.
 fn awkward() -> impl Strategy<Value = String> {
@@ -50,6 +54,53 @@ pub(crate) async fn values_are_read_back_as_they_were_given(version: SlurmVersio
     put_base(&bench, &site(), &file.render()?)?;
     let answer = bench.ask("scontrol show config").await?;
     assert_eq!(shown_values(&answer), written);
+    Ok(())
+}
+
+/// Of the same values, those that can stand among others on a line: as the reason of a node that the operator says is
+/// down, and on the node's own line before another pair.
+pub(crate) async fn values_on_lines_with_several_keys_are_read_back(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    let mut file = ConfFile::new(FileKind::Slurm, bench.release());
+    let mut written = Vec::new();
+    for value in samples(200, &awkward()) {
+        let name = hosts(&format!("r{}", written.len()));
+        let mut next = file.clone();
+        let own = Extra::read(&format!("Reason=\"{value}\" Weight=7"), key::node::ALL, &[])
+            .ok()
+            .filter(|extra| extra.get("Reason") == Some(&value) && extra.get("Weight") == Some("7"));
+        let line = NodeLine {
+            state: Some(InitialState::Cloud),
+            address: Some(hosts("10.77.9.9")),
+            ..NodeLine::new(name.clone())
+        };
+        let is_own = own.is_some();
+        if let Some(extra) = own {
+            next.line(NodeLine { state: Some(InitialState::Down), extra, ..line });
+        } else {
+            let reason = Some(value.clone());
+            next.line(line).line(DownNodesLine { nodes: name, state: Some(InitialState::Down), reason });
+        }
+        if next.render().is_ok() {
+            file = next;
+            written.push((value, is_own));
+        }
+    }
+    for place in [true, false] {
+        let count = written.iter().filter(|(_, own)| *own == place).count();
+        ensure!(count > 24, "only {count} of the values can be written");
+    }
+    put_base(&bench, &site(), &file.render()?)?;
+    let answer = bench.ask("scontrol --oneliner show node").await?;
+    for (number, (value, own)) in written.iter().enumerate() {
+        let line = answer.lines().find(|line| line.starts_with(&format!("NodeName=r{number} ")));
+        let line = line.with_context(|| format!("no node r{number} in\n{answer}"))?;
+        let (_, shown) = line.split_once(" Reason=").with_context(|| format!("no reason in {line}"))?;
+        // Behind that of DownNodes stands who gave it and when.
+        let shown = if *own { Some(shown) } else { shown.rsplit_once(" [").map(|(shown, _)| shown) };
+        assert_eq!(shown, Some(value.as_str()), "{line}");
+        ensure!(!own || line.contains(" Weight=7 "), "{line}");
+    }
     Ok(())
 }
 
