@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use slurm_rest::token::{Claims, Signed};
 use slurm_rest::{ApiVersion, Client, Endpoint, Options};
+use tempfile::NamedTempFile;
 use testkit::cache::SlurmVersion;
 use testkit::slurm::{SlurmCluster, SlurmClusterBuilder};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -57,6 +58,7 @@ on_each_release![
     faults::reads_are_tried_again_and_writes_are_not,
     faults::without_slurmctld_nothing_looks_empty,
     faults::without_slurmrestd_the_reason_is_said,
+    faults::warnings_are_logged_once,
     faults::metrics_tell_what_calls_cost_and_how_they_end,
     view::who_waits_on_a_node_hears_when_its_job_ends,
     view::no_change_is_missed_when_asking_for_changes,
@@ -86,6 +88,26 @@ fn root(cluster: &SlurmCluster) -> Signed {
         user: "root".into(),
         claims: Claims::default(),
         lifetime: Duration::from_secs(600),
+    }
+}
+
+/// Everything that this thread logs.
+struct Log {
+    file: NamedTempFile,
+    logging: tracing::subscriber::DefaultGuard,
+}
+
+impl Log {
+    fn begin() -> Result<Self> {
+        let file = NamedTempFile::new()?;
+        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
+        let logging = tracing::subscriber::set_default(log.with_writer(Arc::new(file.reopen()?)).finish());
+        Ok(Self { file, logging })
+    }
+
+    fn end(self) -> Result<String> {
+        drop(self.logging);
+        Ok(std::fs::read_to_string(self.file.path())?)
     }
 }
 

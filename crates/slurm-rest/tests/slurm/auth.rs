@@ -14,7 +14,7 @@ use testkit::chaos::{Chaos, Fault};
 use testkit::slurm::SlurmCluster;
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::{cluster, relay, root};
+use crate::{Log, cluster, relay, root};
 
 fn with(url: &str, source: impl TokenSource + 'static) -> Result<Client> {
     Ok(Client::new(Endpoint::parse(url, None)?, Arc::new(source), Options::new("test")))
@@ -100,12 +100,7 @@ pub(crate) async fn a_name_beside_the_token_is_sent(release: SlurmVersion) -> Re
 pub(crate) async fn neither_errors_nor_logs_show_what_is_secret(release: SlurmVersion) -> Result<()> {
     let cluster = cluster(release).nodes(1).start().await?;
     let chaos = Chaos::before_http(cluster.rest_url().trim_start_matches("http://").parse()?).await?;
-    let log = tempfile::NamedTempFile::new()?;
-    let writer = Arc::new(log.reopen()?);
-    let subscriber =
-        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(writer).finish();
-    let logging = tracing::subscriber::set_default(subscriber);
-
+    let log = Log::begin()?;
     let key = "the key of nobody";
     let wrong = Signed { key: key.as_bytes().into(), ..root(&cluster) };
     // A file with a token in it ends with a line break.
@@ -127,8 +122,7 @@ pub(crate) async fn neither_errors_nor_logs_show_what_is_secret(release: SlurmVe
     let error = with(&chaos.url(), broken)?.nodes().await.err().context("no header can have this")?;
     assert_eq!(error.class(), "invalid", "{error}");
     told += &format!("{error} {error:?}");
-    drop(logging);
-    told += &std::fs::read_to_string(log.path())?;
+    told += &log.end()?;
     // The first part of every token is the same, and tells nothing.
     let (_, secret) = good.split_once('.').context("no token")?;
     ensure!(told.contains("trying again") && told.contains("token is refused") && told.contains("n1"), told);

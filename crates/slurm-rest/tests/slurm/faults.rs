@@ -15,7 +15,7 @@ use testkit::chaos::{Chaos, Fault};
 use testkit::slurm::SlurmCluster;
 use tokio::net::TcpListener;
 
-use crate::{client_at, cluster, relay, root};
+use crate::{Log, client_at, cluster, relay, root};
 
 struct Faulty {
     cluster: SlurmCluster,
@@ -275,6 +275,24 @@ pub(crate) async fn without_slurmrestd_the_reason_is_said(release: SlurmVersion)
     let client = client_at(&format!("http://{gone}"), &cluster, ApiVersion::V0_0_45)?;
     let error = client.within(Duration::from_secs(2)).nodes().await.err().context("an answer from nobody")?;
     ensure!(error.class() == "no_answer" && error.to_string().contains("refused"), "{error}");
+    Ok(())
+}
+
+/// Slurm repeats its warnings with every answer.
+pub(crate) async fn warnings_are_logged_once(release: SlurmVersion) -> Result<()> {
+    let Faulty { cluster: _cluster, chaos, client } = faulty(release).await?;
+    let log = Log::begin()?;
+    let warnings = json!([{"description": "too many cooks", "source": "kitchen"}]);
+    chaos.inject(
+        "nodes/",
+        answer(200, json!({"nodes": [], "last_update": 1, "errors": [], "warnings": warnings}))?,
+    );
+    for _ in 0..3 {
+        client.nodes().await?;
+    }
+    let log = log.end()?;
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("too many cooks")).collect();
+    ensure!(told.len() == 1 && told[0].contains("WARN") && told[0].contains("kitchen"), "{told:?} in {log}");
     Ok(())
 }
 
