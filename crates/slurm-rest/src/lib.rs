@@ -11,6 +11,8 @@ mod client;
 pub mod decode;
 mod endpoint;
 mod error;
+#[cfg(test)]
+mod fake;
 mod metrics;
 pub mod record;
 mod scan;

@@ -1,9 +1,9 @@
 //! Keeps the [`Facts`] of one cluster fresh, and wakes those who wait for a change.
 //!
-//! Three loops ask. One has the whole list of nodes, and pauses nine times as long as the answer took, so that it never
+//! Four loops ask. One has the whole list of nodes, and pauses nine times as long as the answer took, so that it never
 //! has more than a tenth of slurmrestd's time. One asks for single nodes, those that somebody waits on, several times a
-//! second, and one at once for those that somebody begins to wait on; each of them pauses in the same way. Jobs are
-//! asked for only to explain why a node is not free.
+//! second, and one at once for those that somebody begins to wait on; each of them pauses in the same way. One looks at
+//! partitions and reservations now and then. Jobs are asked for only to explain why a node is not free.
 //!
 //! A question that failed changes nothing of what is known: facts age, and say why. Only the list says that Slurm does
 //! not answer, or that a node is gone; a single node that cannot be had makes it come sooner.
@@ -34,7 +34,7 @@ use crate::error::RestError;
 use crate::record::cluster::{Partition, Reservation};
 use changes::Subscribers;
 use jobs::Jobs;
-use pace::{Pace, Recent};
+use pace::{Brought, LONGEST_AFTER_FAILURE, Pace, Recent};
 use waiting::Waited;
 
 /// How often a view asks.
@@ -70,6 +70,8 @@ impl Default for ViewOptions {
     }
 }
 
+/// How long a small question may take.
+const SMALL: Duration = Duration::from_secs(5);
 /// Single nodes that are asked for at a time.
 const AT_A_TIME: usize = 4;
 /// Changes are asked for by slurmctld's clock. Should that be set back, they are missed no longer than this.
@@ -119,6 +121,7 @@ impl View {
         tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
             tokio::join!(
                 asking.keep_listing(),
+                asking.keep_looking_at_others(),
                 asking.keep_asking_for_waited_ones(),
                 asking.keep_asking_for_new_ones()
             );
@@ -161,16 +164,46 @@ impl View {
 
 impl Shared {
     async fn keep_listing(&self) {
-        let (mut since, mut others_at) = (None, None::<Instant>);
+        let (mut since, mut recent) = (None, Recent::default());
         loop {
             let begin = Instant::now();
-            let answered = self.list_nodes(&mut since).await;
-            if answered && others_at.is_none_or(|at| at.elapsed() >= self.options.others) {
-                self.look_at_others().await;
-                others_at = Some(Instant::now());
+            let (brought, whole) = self.list_nodes(&mut since).await;
+            let cost = begin.elapsed();
+            // Among answers that nothing has changed a whole list would look cheap.
+            let own = if whole && brought == Brought::Answer { recent.least_with(cost) } else { cost };
+            let (end, pace) = (begin + cost, Pace { cost: own, brought });
+            match pace.pause(self.options.quiet) {
+                long if brought == Brought::Failure && long > LONGEST_AFTER_FAILURE => {
+                    self.wait_for_slurm(end + long).await;
+                }
+                _ => self.pause(end, pace).await,
             }
-            let pace = Pace { cost: begin.elapsed(), failed: !answered };
-            self.pause(begin + pace.cost, pace).await;
+        }
+    }
+
+    /// After a list that took all the time it had: either Slurm was away, and is asked for a list as soon as it is back, or
+    /// the list is too much for it, and is left alone until `until`. Small questions tell.
+    async fn wait_for_slurm(&self, until: Instant) {
+        let client = self.client.within(SMALL);
+        let mut away = false;
+        while Instant::now() < until {
+            let begin = Instant::now();
+            match client.recount_nodes().await {
+                Ok(()) if away => return,
+                Ok(()) => return tokio::time::sleep_until(until).await,
+                Err(_) => away = true,
+            }
+            let pace = Pace { cost: begin.elapsed(), brought: Brought::Nothing };
+            tokio::time::sleep(pace.pause(self.options.waiting)).await;
+        }
+    }
+
+    async fn keep_looking_at_others(&self) {
+        loop {
+            let begin = Instant::now();
+            let brought = self.look_at_others().await;
+            let pace = Pace { cost: begin.elapsed(), brought };
+            tokio::time::sleep(pace.pause(self.options.others)).await;
         }
     }
 
@@ -184,8 +217,8 @@ impl Shared {
         }
     }
 
-    /// True if there was an answer.
-    async fn list_nodes(&self, since: &mut Since) -> bool {
+    /// What was brought, and whether it was asked for the whole list.
+    async fn list_nodes(&self, since: &mut Since) -> (Brought, bool) {
         let client = self.client.within(self.options.list_deadline);
         let begin = Instant::now();
         let asked = begin.into_std();
@@ -194,7 +227,8 @@ impl Shared {
             Some((since, _)) => client.nodes_since(since).await,
             None => client.nodes().await.map(Some),
         };
-        let answered = answer.is_ok();
+        let brought = Brought::by(&answer);
+        let whole = !matches!(answer, Ok(None));
         self.change(|facts| {
             let mut changes = match answer {
                 Ok(Some(listed)) => {
@@ -214,22 +248,26 @@ impl Shared {
             }
             changes
         });
-        answered
+        (brought, whole)
     }
 
-    async fn look_at_others(&self) {
+    async fn look_at_others(&self) -> Brought {
         let begin = Instant::now().into_std();
         let client = self.client.within(self.options.list_deadline);
         let partitions = client.partitions().await;
+        let mut answered = partitions.is_ok();
         self.change(|facts| {
             let changed = merge::all(&mut facts.partitions, partitions, Partition::into_fact, begin);
             Changes { partitions: changed, ..Changes::default() }
         });
         let reservations = client.reservations().await;
+        answered &= reservations.is_ok();
         self.change(|facts| {
             let changed = merge::all(&mut facts.reservations, reservations, Reservation::into_fact, begin);
             Changes { reservations: changed, ..Changes::default() }
         });
+        // They are short: who does not answer does not work, either.
+        if answered { Brought::Answer } else { Brought::Nothing }
     }
 
     async fn keep_asking_for_waited_ones(&self) {
@@ -237,9 +275,12 @@ impl Shared {
         loop {
             self.waited.until_someone_waits().await;
             tokio::time::sleep(pause).await;
-            let (cost, answered) = self.ask_for(self.waited.all()).await;
-            let pace = Pace { cost: recent.least_with(cost), failed: !answered };
-            pause = pace.pause(self.options.single);
+            let names = self.waited.all();
+            if let Ok(count @ 1..) = u32::try_from(names.len()) {
+                let Pace { cost, brought } = self.ask_for(names).await;
+                let cost = recent.least_with(cost / count) * count;
+                pause = Pace { cost, brought }.pause(self.options.single);
+            }
         }
     }
 
@@ -247,54 +288,49 @@ impl Shared {
     async fn keep_asking_for_new_ones(&self) {
         loop {
             self.waited.until_someone_new_waits().await;
-            let (cost, answered) = self.ask_for(self.waited.new_ones()).await;
-            let pace = Pace { cost, failed: !answered };
-            tokio::time::sleep(pace.pause(self.options.single)).await;
+            let names = self.waited.new_ones();
+            if !names.is_empty() {
+                let pace = self.ask_for(names).await;
+                tokio::time::sleep(pace.pause(self.options.single)).await;
+            }
         }
     }
 
-    /// What it took, and whether there was an answer.
-    async fn ask_for(&self, names: Vec<Box<str>>) -> (Duration, bool) {
+    async fn ask_for(&self, names: Vec<Box<str>>) -> Pace {
         let begin = Instant::now();
-        if names.is_empty() {
-            return (Duration::ZERO, true);
-        }
         let client = self.client.within(self.options.node_deadline);
-        if let Err(error) = client.recount_nodes().await {
+        let recounted = client.recount_nodes().await;
+        if let Err(error) = &recounted {
             // Without it nodes would show what jobs held some time ago, and look young.
             tracing::debug!(%error, "single nodes are not asked for");
             self.soon.notify_one();
-            return (begin.elapsed(), false);
+            // It is a small question: who does not answer it does not work, either.
+            return Pace { cost: begin.elapsed(), brought: Brought::Nothing };
         }
-        let asked = futures::stream::iter(names).map(|name| self.ask_for_one(&client, name));
-        let answered =
-            asked.buffer_unordered(AT_A_TIME).fold(true, async |all, answered| all && answered).await;
-        (begin.elapsed(), answered)
+        // What jobs hold is as of now, and the rest younger.
+        let asked = begin.into_std();
+        let asking = futures::stream::iter(names).map(|name| self.ask_for_one(&client, name, asked));
+        asking.buffer_unordered(AT_A_TIME).collect::<()>().await;
+        Pace { cost: begin.elapsed(), brought: Brought::Answer }
     }
 
-    /// True if Slurm answered.
-    async fn ask_for_one(&self, client: &Client, name: Box<str>) -> bool {
-        let asked = Instant::now().into_std();
+    async fn ask_for_one(&self, client: &Client, name: Box<str>, asked: std::time::Instant) {
         match client.node(&name).await {
-            Ok(node) => {
-                self.change(|facts| {
-                    let mut changes = merge::node(&mut facts.nodes, node, asked);
-                    if !changes.is_empty() {
-                        self.doubt.store(true, Ordering::Relaxed);
-                    }
-                    if self.waited.answered(&name, asked) {
-                        changes.nodes.insert(name);
-                    }
-                    changes
-                });
-                true
-            }
+            Ok(node) => self.change(|facts| {
+                let mut changes = merge::node(&mut facts.nodes, node, asked);
+                if !changes.is_empty() {
+                    self.doubt.store(true, Ordering::Relaxed);
+                }
+                if self.waited.answered(&name, asked) {
+                    changes.nodes.insert(name);
+                }
+                changes
+            }),
             // Only a whole list can say that a node is gone: "no such node" and "no answer" are close neighbours in
             // Slurm.
             Err(error) => {
                 tracing::debug!(%error, node = &*name, "it is left to the list");
                 self.soon.notify_one();
-                !error.is_no_answer()
             }
         }
     }

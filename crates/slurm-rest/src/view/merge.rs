@@ -140,7 +140,7 @@ mod tests {
 
     fn record(name: &str, state: &str) -> Node {
         let text = format!(
-            r#"{{"name":"{name}","state":["{state}"],"cpus":4,"alloc_cpus":0,"real_memory":1000,"alloc_memory":0}}"#
+            r#"{{"name":"{name}","state":["{state}"],"cpus":4,"alloc_cpus":0,"real_memory":1000,"alloc_memory":0,"tres_used":""}}"#
         );
         Node::read(text.as_bytes(), 0).unwrap().0
     }

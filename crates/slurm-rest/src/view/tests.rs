@@ -2,14 +2,11 @@
 
 use std::sync::Mutex;
 
-use http::{Response, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http::{Method, StatusCode};
 use slurm::state::Activity;
-use tower::util::BoxCloneSyncService;
 
 use super::*;
-use crate::client::{Options, Transport};
-use crate::token::NoToken;
+use crate::fake;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -23,6 +20,9 @@ struct Server {
     node_arrives_after: Duration,
     lists: Vec<String>,
     singles: usize,
+    jobs: usize,
+    /// slurmctld is away, and slurmrestd waits for it.
+    away: bool,
 }
 
 type Shared = Arc<Mutex<Server>>;
@@ -36,53 +36,47 @@ async fn answer(server: Shared, path: String) -> (StatusCode, String) {
         let server = server.lock().unwrap();
         match path.contains("/nodes/?update_time=4000000000") {
             true => (Duration::ZERO, Duration::ZERO),
-            false if path.contains("/nodes/") => (server.list_is_made_after, Duration::ZERO),
+            false if path.contains("/nodes/") || path.contains("/jobs/") => {
+                (server.list_is_made_after, Duration::ZERO)
+            }
             false => (Duration::ZERO, server.node_arrives_after),
         }
     };
+    if path == fake::DESCRIPTION {
+        let calls = ["nodes/", "node/{node_name}", "partitions/", "reservations/", "jobs/"];
+        return fake::description("v0.0.45", &calls.map(|call| (Method::GET, call)));
+    }
+    if path.contains("/nodes/") {
+        server.lock().unwrap().lists.push(path.clone());
+    }
+    server.lock().unwrap().jobs += usize::from(path.contains("/jobs/"));
+    while server.lock().unwrap().away {
+        tokio::time::sleep(SECOND / 10).await;
+    }
     tokio::time::sleep(before).await;
     let (busy, changed_at) = {
         let mut server = server.lock().unwrap();
-        if path.contains("/nodes/") {
-            server.lists.push(path.clone());
-        }
         server.singles += usize::from(path.contains("/node/"));
         (server.busy, server.changed_at)
     };
     tokio::time::sleep(after).await;
-    if path == "/openapi/v3" {
-        let paths = ["nodes/", "node/{node_name}", "partitions/", "reservations/"]
-            .map(|path| format!(r#""/slurm/v0.0.45/{path}":{{"get":{{}}}}"#));
-        return (StatusCode::OK, format!(r#"{{"paths":{{{}}}}}"#, paths.join(",")));
-    }
     let since = path.split_once("update_time=").map(|(_, since)| since.parse::<u64>().unwrap());
     if since.is_some_and(|since| changed_at <= since) {
         return (StatusCode::NOT_MODIFIED, String::new());
     }
     let (state, cpus) = if busy { ("ALLOCATED", 4) } else { ("IDLE", 0) };
     let node = format!(
-        r#"{{"name":"n1","state":["{state}"],"cpus":4,"alloc_cpus":{cpus},"real_memory":1,"alloc_memory":0}}"#
+        r#"{{"name":"n1","state":["{state}"],"cpus":4,"alloc_cpus":{cpus},"real_memory":1,"alloc_memory":0,"tres_used":""}}"#
     );
     let records = if path.contains("/node") { node } else { String::new() };
-    let key = ["partitions", "reservations"].into_iter().find(|key| path.contains(key)).unwrap_or("nodes");
+    let key =
+        ["partitions", "reservations", "jobs"].into_iter().find(|key| path.contains(key)).unwrap_or("nodes");
     (StatusCode::OK, format!(r#"{{"{key}":[{records}],"last_update":{changed_at},"errors":[]}}"#))
 }
 
 fn view(server: &Shared) -> View {
     let server = server.clone();
-    let transport: Transport =
-        BoxCloneSyncService::new(tower::service_fn(move |request: http::Request<Full<_>>| {
-            let path = request.uri().path_and_query().unwrap().to_string();
-            let server = server.clone();
-            async move {
-                let (status, text) = answer(server, path).await;
-                let body = Full::from(text).map_err(|never| match never {}).boxed_unsync();
-                Ok(Response::builder().status(status).body(body).unwrap())
-            }
-        }));
-    let client =
-        Client::with_transport(transport, "http://fake".to_owned(), Arc::new(NoToken), Options::new("test"));
-    View::start(client, ViewOptions::default())
+    View::start(fake::client(move |path| answer(server.clone(), path)), ViewOptions::default())
 }
 
 fn activity(view: &View) -> Activity {
@@ -156,4 +150,88 @@ async fn who_waits_anew_at_every_wake_makes_no_storm() {
     let singles = server.lock().unwrap().singles;
     // Two nodes, in turn and anew, four times a second each.
     assert!((40..=170).contains(&singles), "{singles} questions in ten seconds");
+}
+
+/// Whole lists that were asked for, and not small questions.
+fn lists(server: &Shared) -> usize {
+    server.lock().unwrap().lists.iter().filter(|path| !path.contains("update_time=4000000000")).count()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_back_is_asked_soon_however_long_it_was_away() {
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
+    let view = view(&server);
+    tokio::time::sleep(SECOND).await;
+    let mut changes = view.subscribe();
+    set(&server, |server| server.away = true);
+    tokio::time::sleep(660 * SECOND).await;
+    view.read(|facts| assert!(facts.nodes.trouble().is_some()));
+    set(&server, |server| server.away = false);
+    let back = Instant::now();
+    while view.read(|facts| facts.nodes.trouble().is_some()) {
+        changes.next().await.unwrap();
+    }
+    assert!(back.elapsed() <= 15 * SECOND, "{:?}", back.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_too_much_for_the_server_is_not_asked_for_all_the_time() {
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
+    set(&server, |server| server.list_is_made_after = 60 * SECOND);
+    let view = view(&server);
+    tokio::time::sleep(3000 * SECOND).await;
+    // Each costs thirty seconds until it is given up.
+    let asked = lists(&server);
+    assert!((5..=11).contains(&asked), "{asked} lists");
+    view.read(|facts| assert!(facts.nodes.complete_at().is_none() && facts.nodes.trouble().is_some()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_list_that_takes_long_does_not_stop_the_next() {
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
+    let view = view(&server);
+    for changed_at in 11..15 {
+        tokio::time::sleep(10 * SECOND).await;
+        set(&server, |server| server.changed_at = changed_at);
+    }
+    set(&server, |server| (server.list_is_made_after, server.changed_at) = (25 * SECOND, 20));
+    tokio::time::sleep(10 * SECOND).await;
+    set(&server, |server| {
+        (server.list_is_made_after, server.busy, server.changed_at) = (Duration::ZERO, true, 30);
+    });
+    tokio::time::sleep(30 * SECOND).await;
+    assert_eq!(activity(&view), Activity::Busy);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_gives_up_waiting_for_jobs_leaves_the_answer_to_the_next() {
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
+    let view = view(&server);
+    set(&server, |server| server.list_is_made_after = 20 * SECOND);
+    for _ in 0..3 {
+        let answer = tokio::time::timeout(5 * SECOND, view.jobs_on("n1")).await;
+        assert!(answer.is_err(), "it takes 20 s");
+    }
+    tokio::time::sleep(10 * SECOND).await;
+    let answer = tokio::time::timeout(5 * SECOND, view.jobs_on("n1")).await;
+    assert_eq!(answer.unwrap().unwrap(), []);
+    assert_eq!(server.lock().unwrap().jobs, 1, "one question for all of them");
+}
+
+#[tokio::test(start_paused = true)]
+async fn guards_that_come_and_go_do_not_make_questions_cheap() {
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
+    let view = view(&server);
+    tokio::time::sleep(SECOND).await;
+    set(&server, |server| server.node_arrives_after = 2 * SECOND);
+    let (begin, mut random) = (Instant::now(), fastrand::Rng::with_seed(7));
+    while begin.elapsed() < 200 * SECOND {
+        let waiting = view.wait_on("n1");
+        tokio::time::sleep(Duration::from_millis(random.u64(100..900))).await;
+        drop(waiting);
+        tokio::time::sleep(Duration::from_millis(random.u64(100..900))).await;
+    }
+    // One in twenty seconds in turn, and one in twenty for those who begin to wait.
+    let singles = server.lock().unwrap().singles;
+    assert!(singles <= 25, "{singles} questions of two seconds each in two hundred");
 }

@@ -24,12 +24,10 @@ struct Inner {
 #[derive(Debug)]
 struct Waiters {
     count: usize,
-    /// When the last of them began.
-    since: Instant,
-    /// Whether the node was asked for since then.
+    /// Whether the node was asked for since the last of them began.
     asked: bool,
-    /// Whether they were told of an answer since then.
-    told: bool,
+    /// When the first and the last of those began who were not told of an answer yet.
+    untold: Option<(Instant, Instant)>,
 }
 
 /// Somebody waits on a node until this is dropped.
@@ -42,8 +40,10 @@ pub struct Waiting {
 impl Waited {
     pub(super) fn add(&self, node: &str, now: Instant) -> Waiting {
         let mut nodes = self.nodes();
-        let count = nodes.get(node).map_or(0, |waiters| waiters.count) + 1;
-        nodes.insert(node.into(), Waiters { count, since: now, asked: false, told: false });
+        let before = nodes.get(node);
+        let count = before.map_or(0, |waiters| waiters.count) + 1;
+        let first = before.and_then(|waiters| waiters.untold).map_or(now, |(first, _)| first);
+        nodes.insert(node.into(), Waiters { count, asked: false, untold: Some((first, now)) });
         self.0.some.notify_one();
         self.0.new.notify_one();
         Waiting { waited: self.clone(), node: node.into() }
@@ -103,9 +103,10 @@ impl Waited {
 
 impl Waiters {
     fn answered(&mut self, asked: Instant) -> bool {
-        let first = !self.told && asked >= self.since;
-        self.told |= first;
-        first
+        let Some((first, last)) = self.untold.filter(|(first, _)| asked >= *first) else { return false };
+        // Who began after the question waits on; when exactly matters only to the last of them.
+        self.untold = (asked < last).then_some((asked.max(first), last));
+        true
     }
 }
 
@@ -154,6 +155,22 @@ mod tests {
         let _again = waited.add("n1", now);
         assert_eq!(waited.new_ones(), [Box::from("n1")], "somebody new waits on it");
         assert_eq!(waited.all().len(), 2);
+    }
+
+    #[test]
+    fn who_comes_all_the_time_keeps_nobody_from_hearing() {
+        let (waited, begin) = (Waited::default(), Instant::now());
+        let mut guards = vec![waited.add("n1", begin)];
+        let mut told = 0;
+        for second in 1..=10 {
+            guards.push(waited.add("n1", begin + second * SECOND));
+            // Answers arrive two seconds after they were asked for.
+            let asked = (begin + second * SECOND).checked_sub(2 * SECOND).unwrap();
+            told += u32::from(waited.answered("n1", asked));
+        }
+        assert_eq!(told, 9, "of every answer that is younger than somebody's begin");
+        assert!(waited.answered("n1", begin + 10 * SECOND), "the last of them");
+        assert!(!waited.answered("n1", begin + 11 * SECOND));
     }
 
     #[test]
