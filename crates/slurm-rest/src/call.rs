@@ -33,6 +33,10 @@ pub(crate) struct Call {
     pub(crate) body: Option<Bytes>,
     /// Where the answer has what was asked for; empty: nowhere.
     pub(crate) key: &'static str,
+    /// The object in the answer that has that key, if it is not the answer itself.
+    pub(crate) outer: Option<&'static str>,
+    /// More records than this are none of Slurm's.
+    pub(crate) most: u64,
     /// What it is about, for "Slurm knows no …", and the number by which Slurm says so.
     pub(crate) what: Option<String>,
     pub(crate) missing: Option<i64>,
@@ -52,6 +56,8 @@ impl Call {
             path: path.into(),
             body: None,
             key: "",
+            outer: None,
+            most: u64::MAX,
             what: None,
             missing: None,
             one: false,
@@ -78,6 +84,14 @@ impl Call {
 
     pub(crate) fn key(self, key: &'static str) -> Self {
         Self { key, ..self }
+    }
+
+    pub(crate) fn at_most(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+
+    pub(crate) fn within(self, outer: &'static str) -> Self {
+        Self { outer: Some(outer), ..self }
     }
 
     pub(crate) fn slurmdb(self) -> Self {

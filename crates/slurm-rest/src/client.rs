@@ -3,6 +3,10 @@
 //! A read is tried again when nobody answered, at most three times and never past the deadline. A write is tried
 //! again only if it never left, since nobody can tell whether a lost answer was a yes.
 
+#[cfg(test)]
+mod tests;
+mod trouble;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,25 +24,30 @@ use tower::util::BoxCloneSyncService;
 use tower::{Service, ServiceExt};
 use tracing::warn;
 
-use crate::call::{Call, Safety};
-use crate::decode::{DecodeError, Decoded, Decoder, Keep, Limits, Sink, SlurmError};
+use crate::call::Call;
+use crate::decode::{Decoded, Decoder, Envelope, Keep, Limits, Sink, Warning};
 use crate::endpoint::{Connector, Endpoint};
-use crate::error::{RestError, numbers};
+use crate::error::RestError;
 use crate::metrics::Metrics;
 use crate::record::{Json, Record};
 use crate::served::{ApiVersion, Paths, Served};
 use crate::token::{Secret, TokenSource, Tokens};
+use trouble::Trouble;
 
 /// A connection that stays unused so long is closed.
 const IDLE: Duration = Duration::from_secs(60);
 const DEADLINE: Duration = Duration::from_secs(30);
 const RETRIES: u32 = 3;
+/// What the question for what the server has is called in metrics.
+const DESCRIPTION: &str = "description";
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// An answer that is an error has no list to it.
 const ERROR_LIMITS: Limits = Limits { record: 1 << 20, total: 1 << 20, records: 0 };
-/// So many warnings are logged once; after that they are new again.
-const KNOWN_WARNINGS: usize = 64;
+/// So many warnings are logged, each once. Should there be more, they are no news any more.
+const KNOWN_WARNINGS: usize = 256;
+/// A warning that is longer is cut, in characters.
+const LONGEST_WARNING: usize = 500;
 
 /// An answer's body as it arrives.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
@@ -135,24 +144,31 @@ impl<T> Listed<T> {
     }
 }
 
-/// Why one try brought nothing.
-#[derive(Debug)]
-enum Trouble {
-    /// It cannot be asked.
-    Invalid(String),
-    Unsent(String),
-    Lost(String),
-    Cut(String),
-    Garbage(String),
-    /// It answers, and this path is not among what it serves.
-    NoSuchPath,
-    /// 304.
-    Unchanged,
-    Refused(String),
-    Said {
-        status: StatusCode,
-        errors: Vec<SlurmError>,
-    },
+/// What is to be told of a call if its time is up.
+#[derive(Debug, Default)]
+struct Course {
+    bytes: u64,
+    /// Why the last try failed, while there is no other one.
+    failed: Option<RestError>,
+}
+
+/// Why asking was given up.
+struct Failed {
+    error: RestError,
+    /// The server has no such path, so that nothing was done.
+    no_such_path: bool,
+}
+
+impl From<RestError> for Failed {
+    fn from(error: RestError) -> Self {
+        Self { error, no_such_path: false }
+    }
+}
+
+impl From<Failed> for RestError {
+    fn from(failed: Failed) -> Self {
+        failed.error
+    }
 }
 
 impl Client {
@@ -206,13 +222,15 @@ impl Client {
     /// The API version that calls use.
     pub async fn version(&self) -> Result<ApiVersion, RestError> {
         let call = Call::read("version", String::new());
-        self.timed(&call, async |_, last| Ok(self.served(&call, last).await?.version)).await
+        let mut course = Course::default();
+        self.in_time(&call, &mut course, async |course| Ok(self.served(&call, course).await?.version)).await
     }
 
     /// Whether the server has a call at all.
     pub(crate) async fn serves(&self, call: &Call) -> Result<bool, RestError> {
-        self.timed(call, async |_, last| {
-            Ok(self.served(call, last).await?.has(call.family, &call.method, call.template))
+        let mut course = Course::default();
+        self.in_time(call, &mut course, async |course| {
+            Ok(self.served(call, course).await?.has(call.family, &call.method, call.template))
         })
         .await
     }
@@ -238,17 +256,29 @@ impl Client {
         call: &Call,
         keep: impl Fn(&T) -> bool,
     ) -> Result<Option<Listed<T>>, RestError> {
-        self.timed(call, async |bytes, last| {
-            let served = self.served(call, last).await?;
-            if !served.has(call.family, &call.method, call.template) {
-                let (method, family, version) = (&call.method, call.family.as_str(), served.version);
-                let why = format!("there is no {method} /{family}/{version}/{}", call.template);
-                return Err(RestError::NotServed { call: call.name, why });
+        self.timed(call, async |course| {
+            let path = self.path(call, course).await?;
+            match self.ask(call, &path, &keep, course).await {
+                // It may have become another release since it said what it serves.
+                Err(Failed { no_such_path: true, .. }) => {
+                    let path = self.path(call, course).await?;
+                    Ok(self.ask(call, &path, &keep, course).await?)
+                }
+                answer => Ok(answer?),
             }
-            let path = format!("/{}/{}/{}", call.family.as_str(), served.version, call.path);
-            self.ask(call, &path, &keep, bytes, last).await
         })
         .await
+    }
+
+    /// Where the server has a call.
+    async fn path(&self, call: &Call, course: &mut Course) -> Result<String, RestError> {
+        let served = self.served(call, course).await?;
+        let (method, family, version) = (&call.method, call.family.as_str(), served.version);
+        if !served.has(call.family, method, call.template) {
+            let why = format!("there is no {method} /{family}/{version}/{}", call.template);
+            return Err(RestError::NotServed { call: call.name, why });
+        }
+        Ok(format!("/{family}/{version}/{}", call.path))
     }
 
     /// A list of records that serde reads.
@@ -276,43 +306,65 @@ impl Client {
         self.list::<Json<serde::de::IgnoredAny>>(call, |_| false).await.map(drop)
     }
 
-    /// Runs a call within the deadline and counts it. What went wrong last is a better reason than that time is up.
+    /// Runs a call within the deadline and counts it.
     async fn timed<R>(
         &self,
         call: &Call,
-        run: impl AsyncFnOnce(&mut u64, &mut Option<RestError>) -> Result<R, RestError>,
+        run: impl AsyncFnOnce(&mut Course) -> Result<R, RestError>,
     ) -> Result<R, RestError> {
-        let begin = Instant::now();
-        let (mut bytes, mut last) = (0, None);
-        let outcome = tokio::time::timeout(self.deadline, run(&mut bytes, &mut last)).await;
-        let result = match outcome {
-            Ok(result) => result,
-            Err(_) => Err(last.unwrap_or(RestError::TimedOut { call: call.name, after: self.deadline })),
-        };
-        let class = result.as_ref().err().map_or("ok", RestError::class);
-        let Options { metrics, cluster, .. } = &self.shared.options;
-        metrics.called(cluster, call.name, class, begin.elapsed(), bytes);
+        let (begin, mut course) = (Instant::now(), Course::default());
+        let result = self.in_time(call, &mut course, run).await;
+        self.count(call.name, &result, begin, course.bytes);
         result
     }
 
+    fn count<R>(&self, call: &'static str, result: &Result<R, RestError>, begin: Instant, bytes: u64) {
+        let class = result.as_ref().err().map_or("ok", RestError::class);
+        let Options { metrics, cluster, .. } = &self.shared.options;
+        metrics.called(cluster, call, class, begin.elapsed(), bytes);
+    }
+
+    /// Why the last try failed is a better reason than that time is up, unless another one was under way.
+    async fn in_time<R>(
+        &self,
+        call: &Call,
+        course: &mut Course,
+        run: impl AsyncFnOnce(&mut Course) -> Result<R, RestError>,
+    ) -> Result<R, RestError> {
+        match tokio::time::timeout(self.deadline, run(course)).await {
+            Ok(result) => result,
+            Err(_) => {
+                let timed_out = RestError::TimedOut { call: call.name, after: self.deadline };
+                Err(course.failed.take().unwrap_or(timed_out))
+            }
+        }
+    }
+
     /// What the server has, asked once, and again when it may be another one.
-    async fn served(&self, call: &Call, last: &mut Option<RestError>) -> Result<Arc<Served>, RestError> {
+    async fn served(&self, call: &Call, course: &mut Course) -> Result<Arc<Served>, RestError> {
         let mut known = self.shared.served.lock().await;
         if let Some(known) = &*known {
             return Ok(known.served.clone());
         }
+        let (begin, before) = (Instant::now(), course.bytes);
+        let asked = self.describe(call, course).await;
+        self.count(DESCRIPTION, &asked, begin, course.bytes - before);
+        course.bytes = before;
+        let served = Arc::new(asked?);
+        *known = Some(Known { served: served.clone(), release: None });
+        Ok(served)
+    }
+
+    async fn describe(&self, call: &Call, course: &mut Course) -> Result<Served, RestError> {
         let discover = Call::description(call.name);
-        let paths = match self.ask::<Paths>(&discover, "/openapi/v3", &|_| true, &mut 0, last).await? {
+        let paths = match self.ask::<Paths>(&discover, "/openapi/v3", &|_| true, course).await? {
             Some(Listed { odd: Some((_, why)), .. }) => {
                 return Err(RestError::Garbage { call: call.name, why });
             }
             listed => listed.and_then(|mut listed| listed.records.pop()).unwrap_or_default(),
         };
-        let served = Served::choose(&paths, self.shared.options.newest)
-            .map_err(|why| RestError::NotServed { call: call.name, why })?;
-        let served = Arc::new(served);
-        *known = Some(Known { served: served.clone(), release: None });
-        Ok(served)
+        Served::choose(&paths, self.shared.options.newest)
+            .map_err(|why| RestError::NotServed { call: call.name, why })
     }
 
     async fn forget_server(&self) {
@@ -336,9 +388,8 @@ impl Client {
         call: &Call,
         path: &str,
         keep: &impl Fn(&T) -> bool,
-        bytes: &mut u64,
-        last: &mut Option<RestError>,
-    ) -> Result<Option<Listed<T>>, RestError> {
+        course: &mut Course,
+    ) -> Result<Option<Listed<T>>, Failed> {
         let (mut tried, mut renewed) = (0, false);
         loop {
             let token = self
@@ -347,7 +398,8 @@ impl Client {
                 .get()
                 .await
                 .map_err(|source| RestError::Token { call: call.name, source })?;
-            let trouble = match self.exchange(call, path, token.as_ref(), keep, bytes).await {
+            course.failed = None;
+            let trouble = match self.exchange(call, path, token.as_ref(), keep, &mut course.bytes).await {
                 Ok(listed) => {
                     if !call.is_description() {
                         self.note_release(listed.release.as_deref());
@@ -357,7 +409,8 @@ impl Client {
                 Err(Trouble::Unchanged) => return Ok(None),
                 Err(trouble) => trouble,
             };
-            if matches!(trouble, Trouble::Unsent(_) | Trouble::Lost(_) | Trouble::NoSuchPath)
+            let no_such_path = matches!(trouble, Trouble::NoSuchPath);
+            if (no_such_path || matches!(trouble, Trouble::Unsent(_) | Trouble::Lost(_)))
                 && !call.is_description()
             {
                 // It may come back as another release.
@@ -370,13 +423,13 @@ impl Client {
             let again = trouble.may_be_tried_again(call);
             let error = trouble.into_error(call);
             if !again || tried == RETRIES {
-                return Err(error);
+                return Err(Failed { error, no_such_path });
             }
             let pause =
                 (FIRST_PAUSE * 2_u32.pow(tried)).min(LONGEST_PAUSE).mul_f64(0.75 + 0.5 * fastrand::f64());
             tracing::debug!(cluster = %self.shared.options.cluster, %error, ?pause, "trying again");
             self.shared.options.metrics.retried(&self.shared.options.cluster, call.name);
-            *last = Some(error);
+            course.failed = Some(error);
             tried += 1;
             tokio::time::sleep(pause).await;
         }
@@ -410,25 +463,26 @@ impl Client {
             status => {
                 let mut decoder = Decoder::<Json<serde::de::IgnoredAny>, _>::new("", ERROR_LIMITS, drop);
                 // What cannot be read of an error leaves its status.
-                let errors =
-                    match read(&mut body, &mut decoder, bytes).await.and_then(|()| Ok(decoder.finish()?)) {
-                        Ok(decoded) => decoded.envelope.errors,
-                        Err(_) => Vec::new(),
-                    };
-                return Err(said(status, errors));
+                let read = read(&mut body, &mut decoder, bytes).await;
+                let Envelope { errors, warnings, .. } = read
+                    .and_then(|()| Ok(decoder.finish()?))
+                    .map(|decoded| decoded.envelope)
+                    .unwrap_or_default();
+                self.log_warnings(call, &warnings);
+                return Err(Trouble::said(status, errors));
             }
         }
         let mut records = Vec::new();
         let kept = Keep { records: &mut records, wanted: keep };
-        let mut decoder =
-            Decoder::new(call.key, self.shared.options.limits, kept).of_bytes(body.size_hint().exact());
+        let limits = self.shared.options.limits;
+        let limits = Limits { records: limits.records.min(call.most), ..limits };
+        let decoder = Decoder::new(call.key, limits, kept).within(call.outer);
+        let mut decoder = decoder.of_bytes(body.size_hint().exact());
         read(&mut body, &mut decoder, bytes).await?;
         let Decoded { envelope, odd, first_odd, found, says_errors, .. } = decoder.finish()?;
-        for warning in &envelope.warnings {
-            self.warn_once(call, &warning.description, &warning.source);
-        }
+        self.log_warnings(call, &envelope.warnings);
         if !envelope.errors.is_empty() {
-            return Err(said(head.status, envelope.errors));
+            return Err(Trouble::said(head.status, envelope.errors));
         }
         // Every answer of slurmrestd has a list of errors, if only an empty one.
         if !says_errors && !call.is_description() {
@@ -481,16 +535,20 @@ impl Client {
             .map_err(|error| Trouble::Invalid(error.to_string()))
     }
 
+    fn log_warnings(&self, call: &Call, warnings: &[Warning]) {
+        for warning in warnings {
+            self.warn_once(call, &warning.description, &warning.source);
+        }
+    }
+
     /// Slurm repeats its warnings with every answer.
     fn warn_once(&self, call: &Call, text: &str, about: &str) {
         use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
         let id = BuildHasherDefault::<DefaultHasher>::default().hash_one((call.name, text));
         let mut warned = self.shared.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        if warned.len() >= KNOWN_WARNINGS {
-            warned.clear();
-        }
-        if warned.insert(id) {
-            warn!(cluster = %self.shared.options.cluster, call = call.name, warning = text, about, "slurmrestd");
+        if warned.len() < KNOWN_WARNINGS && warned.insert(id) {
+            let cut = |text: &str| text.chars().take(LONGEST_WARNING).collect::<String>();
+            warn!(cluster = %self.shared.options.cluster, call = call.name, warning = cut(text), about = cut(about), "slurmrestd");
         }
     }
 }
@@ -518,94 +576,4 @@ fn chain(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
-}
-
-fn said(status: StatusCode, errors: Vec<SlurmError>) -> Trouble {
-    let refused = errors.iter().find(|error| error.number == numbers::AUTHENTICATION);
-    match (status, refused) {
-        (_, Some(error)) => Trouble::Refused(error.error.to_string()),
-        (StatusCode::UNAUTHORIZED | StatusCode::NETWORK_AUTHENTICATION_REQUIRED, None) => {
-            Trouble::Refused(format!("HTTP {}", status.as_u16()))
-        }
-        // Some releases say so with an error in place of a 304.
-        _ if errors.iter().any(|error| error.number == numbers::NO_CHANGE) => Trouble::Unchanged,
-        _ => Trouble::Said { status, errors },
-    }
-}
-
-impl From<DecodeError> for Trouble {
-    fn from(error: DecodeError) -> Self {
-        match error {
-            DecodeError::Cut { .. } => Self::Cut(error.to_string()),
-            DecodeError::Garbage { .. } | DecodeError::TooLarge { .. } => Self::Garbage(error.to_string()),
-        }
-    }
-}
-
-impl Trouble {
-    fn is_no_answer(&self) -> bool {
-        match self {
-            Self::Unsent(_) | Self::Lost(_) | Self::Cut(_) => true,
-            Self::Said { status, errors } if errors.is_empty() => {
-                status.is_server_error() || *status == StatusCode::TOO_MANY_REQUESTS
-            }
-            Self::Said { errors, .. } => errors.iter().any(|error| numbers::is_no_answer(error.number)),
-            Self::Invalid(_) | Self::Garbage(_) | Self::NoSuchPath | Self::Unchanged | Self::Refused(_) => {
-                false
-            }
-        }
-    }
-
-    fn may_be_tried_again(&self, call: &Call) -> bool {
-        match call.safety {
-            Safety::Read => self.is_no_answer(),
-            Safety::Write => matches!(self, Self::Unsent(_)),
-        }
-    }
-
-    /// slurmdbd's side of slurmrestd says of a bad token that there is no connection to the database.
-    fn may_be_the_token(&self, call: &Call) -> bool {
-        match self {
-            Self::Refused(_) => true,
-            Self::Said { errors, .. } => {
-                call.family == crate::served::Family::Slurmdb
-                    && errors.iter().any(|error| error.number == numbers::NO_DATABASE)
-            }
-            _ => false,
-        }
-    }
-
-    fn into_error(self, call: &Call) -> RestError {
-        let no_answer = self.is_no_answer();
-        let call_name = call.name;
-        match self {
-            Self::Invalid(why) => RestError::Invalid { call: call_name, why },
-            Self::Unsent(why) | Self::Lost(why) => RestError::NoAnswer { call: call_name, why },
-            Self::Cut(why) => RestError::Cut { call: call_name, why },
-            Self::Garbage(why) => RestError::Garbage { call: call_name, why },
-            Self::Refused(why) => RestError::Refused { call: call_name, why },
-            Self::NoSuchPath => {
-                RestError::NotServed { call: call_name, why: format!("there is no {}", call.template) }
-            }
-            Self::Unchanged => RestError::Garbage {
-                call: call_name,
-                why: "it says 304 and was not asked for changes".to_owned(),
-            },
-            Self::Said { status, errors } => {
-                let slurm = RestError::Slurm { call: call_name, status: status.as_u16(), errors };
-                let RestError::Slurm { errors, .. } = &slurm else { return slurm };
-                let missing =
-                    call.missing.is_some_and(|missing| errors.iter().any(|error| error.number == missing))
-                        || (call.one
-                            && call.safety == Safety::Read
-                            && !errors.is_empty()
-                            && errors.iter().all(numbers::says_nothing_of_that_name));
-                match (no_answer, missing, &call.what) {
-                    (true, ..) => RestError::NoAnswer { call: call_name, why: slurm.reason() },
-                    (false, true, Some(what)) => RestError::NotFound { call: call_name, what: what.clone() },
-                    _ => slurm,
-                }
-            }
-        }
-    }
 }

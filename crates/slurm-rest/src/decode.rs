@@ -1,7 +1,7 @@
 //! Decodes an answer while it arrives.
 //!
-//! An answer is one object: a list under one key, and beside it errors, warnings and what they are about. Only a
-//! stretch of text and the fields that the caller asked for are ever held. Records are read from the stretch as they
+//! An answer is one object: a list under one key, or in an object under another one, and beside it errors, warnings and
+//! what they are about. Only a stretch of text and the fields that the caller asked for are ever held. Records are read from the stretch as they
 //! stand, without a pass before to find where they end; one that ends in the next stretch is begun anew, which costs
 //! one record in each.
 //!
@@ -31,7 +31,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { record: 16 << 20, total: 4 << 30, records: 2 << 20 }
+        Self { record: 16 << 20, total: 4 << 30, records: 1 << 20 }
     }
 }
 
@@ -152,6 +152,8 @@ impl<T, F: Fn(&T) -> bool> Sink<T> for Keep<'_, T, F> {
 #[derive(Debug)]
 pub struct Decoder<T, S> {
     key: &'static str,
+    /// The key of the object that the list is in, unless it is in the answer itself.
+    outer: Option<&'static str>,
     sink: S,
     limits: Limits,
     text: Vec<u8>,
@@ -164,6 +166,8 @@ pub struct Decoder<T, S> {
     /// Bytes of the whole answer, until it was used to guess its records.
     total: Option<u64>,
     place: Place,
+    /// Within the object that the list is in.
+    inside: bool,
     done: Decoded,
     record: std::marker::PhantomData<fn() -> T>,
 }
@@ -186,6 +190,7 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
     pub fn new(key: &'static str, limits: Limits, sink: S) -> Self {
         Self {
             key,
+            outer: None,
             sink,
             limits,
             text: Vec::new(),
@@ -195,9 +200,16 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
             stretch: STRETCH,
             total: None,
             place: Place::Start,
+            inside: false,
             done: Decoded::default(),
             record: std::marker::PhantomData,
         }
+    }
+
+    /// The list is in an object under this key.
+    #[must_use]
+    pub fn within(self, outer: Option<&'static str>) -> Self {
+        Self { outer, ..self }
     }
 
     /// The answer will have so many bytes, by what its head says.
@@ -268,6 +280,10 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
         let Some(&next) = self.text.get(self.at) else { return Ok(Step::NeedsMore) };
         let made = match (self.place, next) {
             (Place::Start, b'{') => Ok((self.at + 1, Place::Key { first: true })),
+            (Place::Key { .. }, b'}') if self.inside => {
+                self.inside = false;
+                Ok((self.at + 1, Place::Key { first: false }))
+            }
             (Place::Key { .. }, b'}') => Ok((self.at + 1, Place::End)),
             (Place::Item { .. }, b']') => Ok((self.at + 1, Place::Key { first: false })),
             (Place::Key { first: true }, b'"') => self.entry(self.at),
@@ -307,19 +323,29 @@ impl<T: Record, S: Sink<T>> Decoder<T, S> {
         }
         let value = scan::blanks(text, colon + 1);
         let key = text.get(at + 1..end - 1).unwrap_or_default();
-        if key == self.key.as_bytes() {
-            if *text.get(value).ok_or(Stop::More)? == b'[' {
+        let opens = |bracket: u8| Ok(*text.get(value).ok_or(Stop::More)? == bracket);
+        let then = Place::Key { first: false };
+        let outer = self.outer.filter(|_| !self.inside);
+        let wanted = key == outer.unwrap_or(self.key).as_bytes();
+        if wanted && outer.is_some() && opens(b'{')? {
+            self.inside = true;
+            return Ok((value + 1, Place::Key { first: true }));
+        }
+        if wanted && outer.is_none() {
+            if opens(b'[')? {
                 self.done.found = true;
                 return Ok((value + 1, Place::Item { first: true }));
             }
-            let made = self.item(value, Place::Key { first: false })?;
+            let made = self.item(value, then)?;
             self.done.found = true;
             return Ok(made);
         }
         let end = scan::value(text, value)?;
-        self.done.says_errors |= key == b"errors";
-        beside(&mut self.done.envelope, key, text.get(value..end).unwrap_or_default());
-        Ok((end, Place::Key { first: false }))
+        if !self.inside {
+            self.done.says_errors |= key == b"errors";
+            beside(&mut self.done.envelope, key, text.get(value..end).unwrap_or_default());
+        }
+        Ok((end, then))
     }
 
     fn item(&mut self, at: usize, then: Place) -> Result<(usize, Place), Stop> {
@@ -378,7 +404,7 @@ fn read<T: DeserializeOwned>(raw: &[u8]) -> Result<T, String> {
 pub fn check_invariants(text: &[u8]) {
     use crate::record::node::Node;
 
-    let limits = Limits { record: 1 << 20, total: 1 << 20, ..Limits::default() };
+    let limits = Limits::default();
     let decode = |size: usize| {
         let mut nodes = Vec::new();
         let mut decoder = Decoder::new("nodes", limits, |node: Node| nodes.push(node));
@@ -507,6 +533,32 @@ mod tests {
     #[test]
     fn one_value_is_a_list_of_one() {
         assert_eq!(names(&decode(r#"{"nodes":{"name":"n1"},"errors":[]}"#).0), "n1");
+    }
+
+    #[test]
+    fn a_list_in_an_object_is_read_like_any_other() {
+        let text = r#"{"nodes":[],"shares":{"errors":[{"error_number":1}],"nodes":[{"name":"n1"},7,{"name":"n2"}],"total":2},"errors":[]}"#;
+        for (outer, expected) in [(Some("shares"), "n1 n2"), (None, "")] {
+            for size in [1, 7, 1000] {
+                let mut records: Vec<Named> = Vec::new();
+                let mut decoder =
+                    Decoder::new("nodes", Limits::default(), |record| records.push(record)).within(outer);
+                (decoder.wanted, decoder.stretch) = (1, 1);
+                text.as_bytes().chunks(size).try_for_each(|piece| decoder.push(piece)).unwrap();
+                let end = decoder.finish().unwrap();
+                assert_eq!((&*names(&records), end.odd), (expected, u64::from(outer.is_some())));
+                assert!(end.found && end.says_errors && end.envelope.errors.is_empty(), "{end:?}");
+            }
+        }
+        // No such object, and one without the list.
+        for text in
+            [r#"{"nodes":[],"errors":[]}"#, r#"{"shares":{},"errors":[]}"#, r#"{"shares":[],"errors":[]}"#]
+        {
+            let mut decoder =
+                Decoder::<Named, _>::new("nodes", Limits::default(), drop).within(Some("shares"));
+            decoder.push(text.as_bytes()).unwrap();
+            assert!(!decoder.finish().unwrap().found, "{text}");
+        }
     }
 
     #[test]

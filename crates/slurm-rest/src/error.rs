@@ -120,7 +120,7 @@ pub(crate) mod numbers {
             // The system's: a connection that broke, was refused, or led nowhere.
             32 | 101 | 103 | 104 | 107 | 110..=113 => true,
             // The same in Slurm's own words.
-            1001..=1004 | 1013..=1023 | 1800..=1805 | 5000..=5005 => true,
+            1000..=1004 | 1013..=1023 | 1800..=1805 | 5000..=5005 => true,
             // A controller in standby, and slurmdbd without its database.
             2027 | NO_DATABASE => true,
             _ => false,

@@ -255,6 +255,8 @@ impl Current {
 
 /// A token that is refused so young is not the reason: another one would be refused as well.
 const YOUNG: Duration = Duration::from_secs(1);
+/// How long a source may take; less than a call may, so that calls can say what they waited for.
+const LIMIT: Duration = Duration::from_secs(20);
 /// A source that failed is left alone for so long; it may take seconds to fail.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -291,8 +293,14 @@ impl Tokens {
     fn renew(&self) -> Renewal {
         let this = self.clone();
         let renewing = tokio::spawn(async move {
-            let minted = AssertUnwindSafe(this.0.source.mint()).catch_unwind().await;
-            let minted = minted.unwrap_or_else(|_| Err(TokenError::Other("its source panicked".to_owned())));
+            let minting = AssertUnwindSafe(this.0.source.mint()).catch_unwind();
+            let minted = match tokio::time::timeout(LIMIT, minting).await {
+                Ok(Ok(minted)) => minted,
+                Ok(Err(_)) => Err(TokenError::Other("its source panicked".to_owned())),
+                Err(_) => {
+                    Err(TokenError::Other(format!("its source says nothing for {} s", LIMIT.as_secs())))
+                }
+            };
             this.state().renewed(minted)
         });
         // It only ends early with the runtime.
@@ -494,6 +502,25 @@ mod tests {
         source.broken.store(false, Ordering::Relaxed);
         tokio::time::advance(AFTER_FAILURE).await;
         assert_eq!(get(&tokens).await, "2");
+    }
+
+    #[derive(Debug)]
+    struct Silent;
+
+    impl TokenSource for Silent {
+        fn mint(&self) -> BoxFuture<'_, Result<Minted, TokenError>> {
+            Box::pin(futures::future::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_that_never_answers_is_an_error_of_its_own() {
+        let tokens = Tokens::new(Arc::new(Silent));
+        for _ in 0..2 {
+            let error = tokio::time::timeout(2 * LIMIT, tokens.get()).await.unwrap().unwrap_err();
+            assert!(error.to_string().contains("says nothing"), "{error}");
+            tokio::time::advance(AFTER_FAILURE).await;
+        }
     }
 
     #[tokio::test(start_paused = true)]

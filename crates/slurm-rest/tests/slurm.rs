@@ -3,7 +3,7 @@
 #![expect(clippy::print_stdout, reason = "what was asked and answered, shown where a test fails")]
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -43,6 +43,8 @@ on_each_release![
     calls::nodes_are_read_and_changed,
     calls::nodes_come_and_go,
     calls::jobs_are_submitted_signalled_and_ended,
+    calls::a_signal_reaches_those_it_is_for,
+    calls::each_task_of_an_array_says_how_it_took_it,
     calls::partitions_licences_and_reservations,
     calls::accounting_is_read,
     described::every_field_and_state_is_described,
@@ -65,6 +67,7 @@ on_each_release![
     view::silence_is_never_an_empty_cluster,
     view::a_lying_server_frees_nobody,
     view::who_begins_to_wait_is_answered_also_if_nothing_is_new,
+    view::a_deleted_node_is_gone_soon,
     view::one_node_is_counted_anew,
     view::a_suspended_job_shows_by_its_memory,
 ];
@@ -91,23 +94,25 @@ fn root(cluster: &SlurmCluster) -> Signed {
     }
 }
 
-/// Everything that this thread logs.
-struct Log {
-    file: NamedTempFile,
-    logging: tracing::subscriber::DefaultGuard,
-}
+/// Everything that this process logs, in any thread and of any test.
+struct Log(NamedTempFile);
 
 impl Log {
-    fn begin() -> Result<Self> {
+    fn get() -> Result<&'static Self> {
+        static LOG: OnceLock<Log> = OnceLock::new();
+        static BEGIN: Mutex<()> = Mutex::new(());
+        let _only_one = BEGIN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(log) = LOG.get() {
+            return Ok(log);
+        }
         let file = NamedTempFile::new()?;
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
-        let logging = tracing::subscriber::set_default(log.with_writer(Arc::new(file.reopen()?)).finish());
-        Ok(Self { file, logging })
+        tracing::subscriber::set_global_default(log.with_writer(Arc::new(file.reopen()?)).finish())?;
+        Ok(LOG.get_or_init(|| Self(file)))
     }
 
-    fn end(self) -> Result<String> {
-        drop(self.logging);
-        Ok(std::fs::read_to_string(self.file.path())?)
+    fn read(&self) -> Result<String> {
+        Ok(std::fs::read_to_string(self.0.path())?)
     }
 }
 

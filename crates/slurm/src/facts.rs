@@ -188,6 +188,11 @@ pub struct Node {
     pub topology: Box<str>,
     /// Of slurmd.
     pub version: Box<str>,
+    /// As configured: `gpu:h100:8(S:0-1)`.
+    pub gres: Box<str>,
+    pub reservation: Box<str>,
+    /// What the cloud or the node itself says that it is.
+    pub instance_id: Box<str>,
     /// When slurmctld said this.
     pub seen_at: Instant,
 }
@@ -285,7 +290,7 @@ pub struct Job {
     /// A host list.
     pub nodes: Box<str>,
     pub start: Option<UnixTime>,
-    /// By its time limit, while it runs.
+    /// By its time limit, while it runs; none if it has no limit.
     pub end: Option<UnixTime>,
 }
 
@@ -361,6 +366,9 @@ mod tests {
             extra: "".into(),
             topology: "".into(),
             version: "".into(),
+            gres: "".into(),
+            reservation: "".into(),
+            instance_id: "".into(),
             seen_at,
         }
     }

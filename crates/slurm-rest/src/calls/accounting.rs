@@ -2,7 +2,7 @@
 
 use crate::call::{Call, query};
 use crate::client::{Client, Listed};
-use crate::error::RestError;
+use crate::error::{RestError, numbers};
 use crate::record::accounting::{Association, Job, Qos, User};
 
 /// Which jobs to ask slurmdbd for. It filters for itself.
@@ -19,14 +19,12 @@ pub struct AccountingJobs {
     pub state: Option<String>,
     /// Times and usage as they are, and not cut to the span.
     pub whole_usage: bool,
-    /// With steps, which make an answer many times larger.
-    pub steps: bool,
 }
 
 impl AccountingJobs {
     fn query(&self) -> String {
         let time = |time: Option<u64>| time.map(|seconds| format!("uts{seconds}"));
-        let flag = |set: bool| set.then(|| "true".to_owned());
+        let yes = || "true".to_owned();
         query([
             ("cluster", self.cluster.clone()),
             ("start_time", time(self.from)),
@@ -35,8 +33,9 @@ impl AccountingJobs {
             ("account", self.account.clone()),
             ("partition", self.partition.clone()),
             ("state", self.state.clone()),
-            ("disable_truncate_usage_time", flag(self.whole_usage)),
-            ("skip_steps", flag(!self.steps)),
+            ("disable_truncate_usage_time", self.whole_usage.then(yes)),
+            // They make an answer many times larger.
+            ("skip_steps", Some(yes())),
         ])
     }
 }
@@ -45,6 +44,19 @@ impl Client {
     pub async fn accounting_jobs(&self, wanted: &AccountingJobs) -> Result<Listed<Job>, RestError> {
         let path = format!("jobs/{}", wanted.query());
         self.list_json(&Call::read("accounting_jobs", path).slurmdb().template("jobs").key("jobs")).await
+    }
+
+    /// Every record of one job: an array has one for each of its tasks, a job that was requeued may have several.
+    pub async fn accounting_job(&self, id: u32) -> Result<Vec<Job>, RestError> {
+        const NAME: &str = "accounting_job";
+        let call = Call::read(NAME, format!("job/{id}")).slurmdb().template("job/{job_id}").key("jobs");
+        let what = format!("job {id}");
+        let listed = self.list_json(&call.about(what.clone(), numbers::INVALID_JOB).one()).await?;
+        match listed.odd {
+            Some((_, why)) => Err(RestError::Garbage { call: NAME, why }),
+            None if listed.records.is_empty() => Err(RestError::NotFound { call: NAME, what }),
+            None => Ok(listed.records),
+        }
     }
 
     pub async fn associations(&self) -> Result<Listed<Association>, RestError> {
@@ -73,10 +85,12 @@ mod tests {
         let wanted = AccountingJobs {
             from: Some(7),
             user: Some("a b".into()),
-            steps: true,
             whole_usage: true,
             ..AccountingJobs::default()
         };
-        assert_eq!(wanted.query(), "?start_time=uts7&users=a%20b&disable_truncate_usage_time=true");
+        assert_eq!(
+            wanted.query(),
+            "?start_time=uts7&users=a%20b&disable_truncate_usage_time=true&skip_steps=true"
+        );
     }
 }

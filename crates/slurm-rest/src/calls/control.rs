@@ -6,7 +6,7 @@ use super::nodes::exactly;
 use crate::call::{Call, segment};
 use crate::client::{Client, Listed};
 use crate::error::{RestError, numbers};
-use crate::record::cluster::{Diag, License, Partition, Ping, Shares};
+use crate::record::cluster::{Diag, License, Partition, Ping, Share};
 
 /// A controller, and whether it answered slurmrestd.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,8 +51,9 @@ impl Client {
     }
 
     /// Fair share of every association.
-    pub async fn shares(&self) -> Result<Shares, RestError> {
-        self.one(&Call::read("shares", "shares").template("shares").key("shares")).await
+    pub async fn shares(&self) -> Result<Listed<Share>, RestError> {
+        self.list_json(&Call::read("shares", "shares").template("shares").within("shares").key("shares"))
+            .await
     }
 
     pub async fn partitions(&self) -> Result<Listed<Partition>, RestError> {

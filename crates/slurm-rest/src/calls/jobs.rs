@@ -1,6 +1,7 @@
 //! Jobs of slurmctld: look, submit, signal, cancel, requeue.
 
 use http::Method;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use slurm::facts;
 use tokio::time::Instant;
@@ -112,11 +113,11 @@ pub enum SignalTo {
 }
 
 impl SignalTo {
-    fn flag(self) -> Option<&'static str> {
+    fn flag(self) -> &'static str {
         match self {
-            Self::Steps => None,
-            Self::Batch => Some("BATCH_JOB"),
-            Self::Everything => Some("FULL_JOB"),
+            Self::Steps => "FULL_STEPS_ONLY",
+            Self::Batch => "BATCH_JOB",
+            Self::Everything => "FULL_JOB",
         }
     }
 }
@@ -133,7 +134,11 @@ pub enum Requeue {
 #[serde(transparent)]
 struct JobId(u32);
 
-/// How the end of one job, or of one of an array, turned out.
+/// How one job, or one of an array, took what it was told.
+trait Outcome: DeserializeOwned {
+    fn error(self) -> SlurmError;
+}
+
 #[derive(Deserialize)]
 struct Killed {
     error: KillError,
@@ -144,6 +149,30 @@ struct KillError {
     code: i64,
     #[serde(default)]
     string: Text,
+}
+
+impl Outcome for Killed {
+    fn error(self) -> SlurmError {
+        // What is over already is as it was wanted.
+        let number = if self.error.code == numbers::ALREADY_DONE { 0 } else { self.error.code };
+        SlurmError { number, error: self.error.string, ..SlurmError::default() }
+    }
+}
+
+#[derive(Deserialize)]
+struct Requeued {
+    error_code: i64,
+    #[serde(default)]
+    error: Text,
+    #[serde(default)]
+    why: Text,
+}
+
+impl Outcome for Requeued {
+    fn error(self) -> SlurmError {
+        let Self { error_code: number, error, why: description } = self;
+        SlurmError { number, error, description, ..SlurmError::default() }
+    }
 }
 
 impl Client {
@@ -216,39 +245,41 @@ impl Client {
         signal: Option<(&str, SignalTo)>,
     ) -> Result<(), RestError> {
         let begin = Instant::now();
-        let flags = signal.and_then(|(_, to)| to.flag()).map(str::to_owned);
+        let flags = signal.map(|(_, to)| to.flag().to_owned());
         let query = query([("signal", signal.map(|(signal, _)| signal.to_owned())), ("flags", flags)]);
         let call = Call::write(name, Method::DELETE, format!("job/{id}{query}")).template(ONE);
-        let call = about(call, id);
         if self.version().await? < ApiVersion::V0_0_42 {
             // Its answer says yes to every number.
             self.rest_of(begin).job_and_its_tasks(name, id).await?;
-            return self.rest_of(begin).done(&call).await;
+            return self.rest_of(begin).done(&about(call, id)).await;
         }
-        // What went wrong stands in the list, under HTTP 200 and no errors.
-        let status = self.rest_of(begin).list_json::<Killed>(&call.key("status")).await?;
-        if let Some((_, why)) = status.odd {
-            return Err(RestError::Garbage { call: name, why });
-        }
-        let errors = status.records.into_iter().map(|killed| killed.error);
-        let errors: Vec<SlurmError> = errors
-            .filter(|error| !matches!(error.code, 0 | numbers::ALREADY_DONE))
-            .map(|error| SlurmError { number: error.code, error: error.string, ..SlurmError::default() })
-            .collect();
-        match errors.iter().any(|error| error.number == numbers::INVALID_JOB) {
-            _ if errors.is_empty() => Ok(()),
-            true => Err(RestError::NotFound { call: name, what: what(id) }),
-            false => Err(RestError::Slurm { call: name, status: 200, errors }),
-        }
+        self.rest_of(begin).tell::<Killed>(call, id).await
     }
 
-    /// Puts a running job back into the queue. From v0.0.45 on.
+    /// Puts a job back into the queue, running or over. From v0.0.45 on. Of an array of which some tasks are refused, such as
+    /// those that have not begun, Slurm says so, and requeues the others all the same.
     pub async fn requeue(&self, id: u32, then: Requeue) -> Result<(), RestError> {
         let hold = (then == Requeue::Held).then(|| "true".to_owned());
         // A GET by its path, a change by what it does.
-        let call =
-            Call::write("requeue", Method::GET, format!("job/{id}/requeue{}", query([("Hold", hold)])));
-        self.done(&about(call, id).template("job/{job_id}/requeue")).await
+        let path = format!("job/{id}/requeue{}", query([("Hold", hold)]));
+        let call = Call::write("requeue", Method::GET, path).template("job/{job_id}/requeue");
+        self.tell::<Requeued>(call, id).await
+    }
+
+    /// What went wrong stands in a list, under HTTP 200 and no errors.
+    async fn tell<T: Outcome>(&self, call: Call, id: u32) -> Result<(), RestError> {
+        let call = about(call, id).key("status");
+        let outcomes = self.list_json::<T>(&call).await?;
+        if let Some((_, why)) = outcomes.odd {
+            return Err(RestError::Garbage { call: call.name, why });
+        }
+        let mut errors: Vec<SlurmError> = outcomes.records.into_iter().map(Outcome::error).collect();
+        errors.retain(|error| error.number != 0);
+        match errors.iter().any(|error| error.number == numbers::INVALID_JOB) {
+            _ if errors.is_empty() => Ok(()),
+            true => Err(RestError::NotFound { call: call.name, what: what(id) }),
+            false => Err(RestError::Slurm { call: call.name, status: 200, errors }),
+        }
     }
 }
 

@@ -9,8 +9,11 @@ use crate::client::{Client, Listed};
 use crate::error::{RestError, numbers};
 use crate::record::Record;
 use crate::record::node::Node;
+use crate::served::ApiVersion;
 
 const ONE: &str = "node/{node_name}";
+/// Twice as many as Slurm can have.
+const MOST: u64 = 1 << 17;
 
 /// What to change of a node; what is None stays as it is.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -116,15 +119,14 @@ impl Client {
 
     /// Every node, with the fields of the caller's own [`crate::record!`].
     pub async fn nodes_as<T: Record>(&self) -> Result<Listed<T>, RestError> {
-        dated(self.list(&Call::read("nodes", "nodes/").template("nodes").key("nodes"), |_| true).await?)
+        dated(self.list(&nodes("nodes", "nodes/"), |_| true).await?)
     }
 
     /// Every node if any has changed since `last_update` of an earlier list, else None.
     pub async fn nodes_since(&self, last_update: u64) -> Result<Option<Listed<Node>>, RestError> {
-        let query = query([("update_time", Some(last_update.to_string()))]);
-        let call = Call::read("nodes", format!("nodes/{query}")).template("nodes").key("nodes");
         let begin = Instant::now();
-        match self.list_if_changed(&call, |_| true).await {
+        let call = self.changed_nodes("nodes", last_update).await?;
+        match self.rest_of(begin).list_if_changed(&call, |_| true).await {
             // Before 26.05.3 slurmrestd asks for changed partitions, too, and fails where only nodes have changed.
             Err(RestError::Slurm { .. }) => self.rest_of(begin).nodes().await.map(Some),
             answer => answer?.map(dated).transpose(),
@@ -136,9 +138,16 @@ impl Client {
     /// changed after the end of time are asked for, of which there are none, so next to nothing is sent.
     pub async fn recount_nodes(&self) -> Result<(), RestError> {
         const END_OF_TIME: u64 = 4_000_000_000;
-        let path = format!("nodes/{}", query([("update_time", Some(END_OF_TIME.to_string()))]));
-        let call = Call::read("recount_nodes", path).template("nodes").key("nodes");
-        self.list_if_changed::<Node>(&call, |_| false).await.map(drop)
+        let begin = Instant::now();
+        let call = self.changed_nodes("recount_nodes", END_OF_TIME).await?;
+        self.rest_of(begin).list_if_changed::<Node>(&call, |_| false).await.map(drop)
+    }
+
+    async fn changed_nodes(&self, name: &'static str, since: u64) -> Result<Call, RestError> {
+        // v0.0.41 takes a date, and this is how a number is one.
+        let unix = if self.version().await? < ApiVersion::V0_0_42 { "uts" } else { "" };
+        let query = query([("update_time", Some(format!("{unix}{since}")))]);
+        Ok(nodes(name, format!("nodes/{query}")))
     }
 
     /// One node. What its jobs hold is as of the last list of anybody, or of [`Client::recount_nodes`].
@@ -200,6 +209,10 @@ impl Client {
     pub async fn serves_reboot(&self) -> Result<bool, RestError> {
         self.serves(&Call::write("reboot_nodes", Method::POST, "").template("nodes/reboot")).await
     }
+}
+
+fn nodes(name: &'static str, path: impl Into<String>) -> Call {
+    Call::read(name, path).template("nodes").key("nodes").at_most(MOST)
 }
 
 /// slurmctld says when it made a list, of no nodes too. One that does not say is not its own.

@@ -199,13 +199,6 @@ pub struct License {
 
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
-pub struct Shares {
-    pub shares: Vec<Share>,
-    pub total_shares: Number,
-}
-
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(default)]
 pub struct Share {
     pub id: Number,
     pub cluster: Text,

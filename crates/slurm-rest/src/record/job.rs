@@ -16,8 +16,8 @@ crate::record! {
         account: Text = b"account",
         partition: Text = b"partition",
         qos: Text = b"qos",
-        /// A host list.
-        nodes: Text = b"nodes",
+        /// A host list. Without it nobody knows where the job is.
+        nodes: Text = required b"nodes",
         required_nodes: Text = b"required_nodes",
         node_count: Number = b"node_count",
         cpus: Number = b"cpus",
@@ -50,7 +50,8 @@ impl Job {
             user: self.user_name.0,
             nodes: self.nodes.0,
             start: self.start_time.to_time(),
-            end: self.end_time.to_time(),
+            // Of a job without a limit Slurm says that it ends in a year.
+            end: self.end_time.to_time().filter(|_| self.time_limit != Number::Infinite),
         }
     }
 }

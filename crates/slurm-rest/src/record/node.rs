@@ -16,7 +16,7 @@ crate::record! {
         alloc_cpus: Number = required b"alloc_cpus",
         real_memory: Number = required b"real_memory",
         alloc_memory: Number = required b"alloc_memory",
-        tres_used: Text = b"tres_used",
+        tres_used: Text = required b"tres_used",
         reason: Text = b"reason",
         reason_set_by_user: Text = b"reason_set_by_user",
         reason_changed_at: Number = b"reason_changed_at",
@@ -31,6 +31,9 @@ crate::record! {
         extra: Text = b"extra",
         topology: Text = b"topology",
         version: Text = b"version",
+        gres: Text = b"gres",
+        reservation: Text = b"reservation",
+        instance_id: Text = b"instance_id",
     }
 }
 
@@ -60,6 +63,9 @@ impl Node {
             extra: self.extra.0,
             topology: self.topology.0,
             version: self.version.0,
+            gres: self.gres.0,
+            reservation: self.reservation.0,
+            instance_id: self.instance_id.0,
             seen_at: at,
         }
     }

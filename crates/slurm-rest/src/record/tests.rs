@@ -7,7 +7,7 @@ use serde_json::Value;
 use slurm::state::Activity;
 
 use super::accounting::{Association, Job as PastJob, Qos, User};
-use super::cluster::{Diag, License, Partition, Ping, Reservation, Shares};
+use super::cluster::{Diag, License, Partition, Ping, Reservation, Share};
 use super::job::Job;
 use super::node::Node;
 use super::{Json, Record};
@@ -21,8 +21,18 @@ fn text(of: &str, file: &str) -> String {
 }
 
 fn decode<T: Record>(of: &str, file: &str, key: &'static str) -> (Vec<T>, Decoded) {
+    decode_in(of, file, None, key)
+}
+
+fn decode_in<T: Record>(
+    of: &str,
+    file: &str,
+    outer: Option<&'static str>,
+    key: &'static str,
+) -> (Vec<T>, Decoded) {
     let mut records = Vec::new();
-    let mut decoder = Decoder::new(key, Limits::default(), |record| records.push(record));
+    let decoder = Decoder::new(key, Limits::default(), |record| records.push(record));
+    let mut decoder = decoder.within(outer);
     decoder.push(text(of, file).as_bytes()).unwrap();
     let decoded = decoder.finish().unwrap();
     assert_eq!((decoded.odd, decoded.found), (0, true), "{of}/{file}: {decoded:?}");
@@ -114,7 +124,7 @@ fn every_other_recorded_answer_is_read() {
         assert_eq!(count::<Ping>(of, "ping", "pings"), 1);
         let (diag, _) = decode::<Json<Diag>>(of, "diag", "statistics");
         assert!(diag[0].0.jobs_submitted.to_u64() > Some(0));
-        let (shares, _) = decode::<Json<Shares>>(of, "shares", "shares");
-        assert!(shares[0].0.shares.iter().any(|share| &*share.name == "root"));
+        let (shares, _) = decode_in::<Json<Share>>(of, "shares", Some("shares"), "shares");
+        assert!(shares.iter().any(|share| &*share.0.name == "root"));
     }
 }

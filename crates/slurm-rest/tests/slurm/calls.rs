@@ -212,6 +212,13 @@ pub(crate) async fn nodes_come_and_go(release: SlurmVersion) -> Result<()> {
     Ok(())
 }
 
+slurm_rest::record! {
+    /// What a caller wants that wants little.
+    struct OnlyId {
+        job_id: u32 = required b"job_id",
+    }
+}
+
 fn job(script: &str) -> JobDescription {
     JobDescription {
         script: format!("#!/bin/bash\n{script}\n"),
@@ -245,6 +252,7 @@ pub(crate) async fn jobs_are_submitted_signalled_and_ended(release: SlurmVersion
         cluster.wait_job(running, "RUNNING").await?;
         let jobs = client.jobs_on("n2").await?;
         ensure!(jobs.len() == 1 && jobs[0].id == running && jobs[0].start.is_some(), "{version}: {jobs:?}");
+        ensure!(jobs[0].end.is_some(), "{version}: it has a limit: {jobs:?}");
         let others = client.jobs_on("n1").await?;
         ensure!(others.is_empty(), "{version}: {others:?}");
         assert_eq!(client.job(running).await?.time_limit.to_u64(), Some(90));
@@ -257,19 +265,21 @@ pub(crate) async fn jobs_are_submitted_signalled_and_ended(release: SlurmVersion
         let of_bob = JobFilter { user: Some("bob".into()), ..JobFilter::default() };
         ensure!(client.jobs(&of_bob).await?.records.is_empty(), "{version}: bob has none");
         let in_dyn = JobFilter { partition: Some("dyn".into()), ..JobFilter::default() };
+        let listed = client.jobs(&in_dyn).await?.records;
         ensure!(
-            client.jobs(&in_dyn).await?.records.iter().all(|job| &*job.partition == "dyn"),
-            "{version}: dyn"
+            listed.iter().any(|job| job.job_id == held) && listed.iter().all(|job| &*job.partition == "dyn"),
+            "{version}: {listed:?}"
         );
+        let ids = client.jobs_as::<OnlyId>().await?;
+        ensure!(ids.odd.is_none() && ids.records.iter().any(|job| job.job_id == held), "{version}: {ids:?}");
 
         let node = client.node("n2").await?.into_fact(std::time::Instant::now());
         assert_eq!(node.activity(), Activity::Busy, "{version}: {node:?}");
         if served_from(version, ApiVersion::V0_0_45, client.requeue(running, Requeue::Held).await)?.is_some()
         {
-            eventually("the job held in the queue", WAIT, async || {
-                Ok((client.job(running).await?.job_state.base() == Some(JobBase::Pending)).then_some(()))
-            })
-            .await?;
+            let held = client.job(running).await?;
+            let held = (held.job_state.base(), held.priority.to_u64(), &*held.state_reason);
+            assert_eq!(held, (Some(JobBase::Pending), Some(0), "JobHeldUser"), "{version}");
             client.cancel(running).await?;
         } else {
             // A signal that meets the start of the script is lost.
@@ -296,6 +306,82 @@ pub(crate) async fn jobs_are_submitted_signalled_and_ended(release: SlurmVersion
         wait_node(&client, "n2", "free", |node| node.state.activity() == Activity::Free).await?;
     }
     Ok(())
+}
+
+/// Waits for a signal and for ever, once it has said that it is there.
+fn patient(name: &str, out: &str) -> String {
+    format!("trap 'echo {name} >>{out}' USR1; echo ready >>{out}; while true; do sleep 0.1; done")
+}
+
+pub(crate) async fn a_signal_reaches_those_it_is_for(release: SlurmVersion) -> Result<()> {
+    let cluster = cluster(release).nodes(1).start().await?;
+    for &version in versions(release) {
+        let client = client(&cluster, version)?;
+        let reached: [(_, &[&str]); 3] = [
+            (SignalTo::Steps, &["step"]),
+            (SignalTo::Batch, &["batch"]),
+            (SignalTo::Everything, &["batch", "child", "step"]),
+        ];
+        for (to, expected) in reached {
+            let out = format!("/tmp/{version}-{to:?}");
+            let (child, step, batch) =
+                (patient("child", &out), patient("step", &out), patient("batch", &out));
+            let script = format!("bash -c \"{child}\" &\nsrun --overlap -n1 bash -c \"{step}\" &\n{batch}");
+            let id = client.submit(&job(&script)).await?.id;
+            cluster.wait_job(id, "RUNNING").await?;
+            let said = async |word: &str, count: usize| {
+                let text = cluster.exec("n1", &["cat", &out]).await?;
+                Ok((text.matches(word).count() == count).then_some(text))
+            };
+            eventually("all of them", WAIT, async || said("ready", 3).await).await?;
+            client.signal(id, "USR1", to).await?;
+            for word in expected {
+                eventually(word, WAIT, async || said(word, 1).await).await?;
+            }
+            // A second later nobody else has heard of it.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let text = cluster.exec("n1", &["cat", &out]).await?;
+            let mut heard: Vec<&str> = text.lines().filter(|line| *line != "ready").collect();
+            heard.sort_unstable();
+            assert_eq!(heard, expected, "{version}: {to:?}");
+            client.cancel(id).await?;
+            wait_node(&client, "n1", "free", |node| node.state.activity() == Activity::Free).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Under HTTP 200 and no errors.
+pub(crate) async fn each_task_of_an_array_says_how_it_took_it(release: SlurmVersion) -> Result<()> {
+    let cluster = cluster(release).nodes(1).start().await?;
+    let client = client(&cluster, ApiVersion::V0_0_45)?;
+    let version = client.version().await?;
+    let submit = async |how: &str| -> Result<u32> {
+        let submit = ["sbatch", "--parsable", how, "--array=0-1", "--mem=10", "--wrap", "sleep 1000"];
+        Ok(cluster.exec("slurmctld", &submit).await?.trim().parse()?)
+    };
+    let pending = submit("--hold").await?;
+    let refused = client.requeue(pending, Requeue::Pending).await;
+    if version < ApiVersion::V0_0_45 {
+        ensure!(is_not_served(&refused), "{refused:?}");
+    } else {
+        let refused = refused.err().context("none of it has begun")?;
+        ensure!(refused.number() == Some(2024) && refused.to_string().contains("pending"), "{refused}");
+    }
+    client.cancel(pending).await?;
+    let running = submit("--requeue").await?;
+    cluster.wait_job(running, "RUNNING").await?;
+    if version >= ApiVersion::V0_0_45 {
+        client.requeue(running, Requeue::Held).await?;
+        let listed = client.jobs(&JobFilter::default()).await?.records;
+        let tasks: Vec<_> = listed
+            .iter()
+            .filter(|job| job.array_job_id.to_u64() == Some(running.into()))
+            .map(|job| (job.job_state.base(), &*job.state_reason))
+            .collect();
+        assert_eq!(tasks, [(Some(JobBase::Pending), "JobHeldUser"); 2]);
+    }
+    Ok(client.cancel(running).await?)
 }
 
 pub(crate) async fn partitions_licences_and_reservations(release: SlurmVersion) -> Result<()> {
@@ -395,6 +481,9 @@ pub(crate) async fn accounting_is_read(release: SlurmVersion) -> Result<()> {
             job.tres.allocated.iter().any(|tres| &*tres.kind == "cpu" && tres.count.to_u64() == Some(1)),
             "{job:?}"
         );
+        let alone = client.accounting_job(id).await?;
+        assert_eq!(alone, [job], "{version}");
+        ensure!(is_not_found(client.accounting_job(4_000_000).await), "{version}");
         let of_bob = AccountingJobs { user: Some("bob".into()), ..wanted };
         ensure!(client.accounting_jobs(&of_bob).await?.records.is_empty(), "{version}");
 
@@ -406,7 +495,7 @@ pub(crate) async fn accounting_is_read(release: SlurmVersion) -> Result<()> {
         assert_eq!(&*alice.default.account, "research", "{version}");
         ensure!(client.qos().await?.records.iter().any(|qos| &*qos.name == "normal"), "{version}");
         let shares = client.shares().await?;
-        let alice = shares.shares.iter().find(|share| &*share.name == "alice").context("no share")?;
+        let alice = shares.records.iter().find(|share| &*share.name == "alice").context("no share")?;
         ensure!(alice.shares.to_u64() == Some(7) && &*alice.parent == "research", "{version}: {alice:?}");
         ensure!(alice.kind.has("USER"), "{version}: {alice:?}");
     }

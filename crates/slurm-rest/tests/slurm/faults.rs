@@ -6,10 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::StatusCode;
 use serde_json::json;
 use slurm_rest::decode::Limits;
-use slurm_rest::{ApiVersion, Client, Endpoint, JobFilter, Metrics, NodeUpdate, Options, RestError};
+use slurm_rest::{
+    ApiVersion, Client, Endpoint, JobDescription, JobFilter, Metrics, NodeUpdate, Options, Requeue,
+    ReservationRequest, RestError,
+};
 use testkit::cache::SlurmVersion;
 use testkit::chaos::{Chaos, Fault};
 use testkit::slurm::SlurmCluster;
@@ -163,33 +168,33 @@ pub(crate) async fn a_write_that_never_left_is_tried_again(release: SlurmVersion
 }
 
 /// As small as a node can be.
-const NODE: &str =
-    r#",{"name":"n","state":["IDLE"],"cpus":1,"alloc_cpus":0,"real_memory":1,"alloc_memory":0}"#;
+const NODE: &str = r#",{"name":"n","state":["IDLE"],"cpus":1,"alloc_cpus":0,"real_memory":1,"alloc_memory":0,"tres_used":""}"#;
 
 pub(crate) async fn an_endless_answer_ends_in_bounded_time_and_memory(release: SlurmVersion) -> Result<()> {
     let Faulty { cluster, chaos, client } = faulty(release).await?;
-    // Without limits of bytes the deadline is what ends it.
     let mut options = Options::new("test");
-    options.limits = Limits { record: 1 << 20, total: 64 << 20, records: 20_000 };
+    options.limits = Limits { record: 1 << 20, total: 64 << 20, ..Limits::default() };
     let limited = Client::new(Endpoint::parse(&chaos.url(), None)?, Arc::new(root(&cluster)), options);
     limited.version().await?;
     let endless = [
-        // One record without end, one list without end, blanks without end.
-        Fault::Endless("{\"nodes\":[{\"name\":\"", "x"),
-        Fault::Endless("{\"errors\":[],\"nodes\":[{}", NODE),
-        Fault::Endless("{\"nodes\":[", "        "),
-        Fault::Endless("{\"nodes\":", "["),
+        // One record without end, blanks without end, depth without end.
+        (&limited, Fault::Endless("{\"nodes\":[{\"name\":\"", "x")),
+        (&limited, Fault::Endless("{\"nodes\":[", "        ")),
+        (&limited, Fault::Endless("{\"nodes\":", "[")),
+        // One list without end, with the limits that all have.
+        (&client, Fault::Endless("{\"errors\":[],\"nodes\":[{}", NODE)),
     ];
-    for fault in endless {
+    for (client, fault) in endless {
         println!("{fault:?}");
         chaos.heal();
         chaos.inject("nodes/", fault.clone());
-        let before = resident_mib()?;
-        let (found, took) = class(limited.nodes()).await;
+        let before = forget_peak_mib()?;
+        let (found, took) = class(client.nodes()).await;
+        let grown = mib("VmHWM")? - before;
         assert_eq!(found, "garbage", "{fault:?}");
         ensure!(took < Duration::from_secs(20), "{fault:?} took {took:?}");
-        let grown = resident_mib()? - before;
-        ensure!(grown < 100.0, "{fault:?} took {grown} MiB");
+        // Also of what other tests of this process do meanwhile.
+        ensure!(grown < 200.0, "{fault:?} took {grown} MiB");
     }
     chaos.heal();
     chaos.inject("nodes/", Fault::Delay(Duration::from_secs(60)));
@@ -198,10 +203,16 @@ pub(crate) async fn an_endless_answer_ends_in_bounded_time_and_memory(release: S
     Ok(())
 }
 
-fn resident_mib() -> Result<f64> {
+/// From here on the peak is that since now. Says how much there is now.
+fn forget_peak_mib() -> Result<f64> {
+    std::fs::write("/proc/self/clear_refs", "5")?;
+    mib("VmRSS")
+}
+
+fn mib(field: &str) -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
-    Ok(line.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    Ok(line.context("no such field")?.trim().trim_end_matches(" kB").parse::<f64>()? / 1024.0)
 }
 
 pub(crate) async fn reads_are_tried_again_and_writes_are_not(release: SlurmVersion) -> Result<()> {
@@ -239,22 +250,40 @@ pub(crate) async fn without_slurmctld_nothing_looks_empty(release: SlurmVersion)
     cluster.stop_controller().await?;
     let jobs = JobFilter::default();
     let drain = NodeUpdate::drain("x");
-    let found = tokio::join!(
-        class(client.nodes()),
-        class(client.node("n1")),
-        class(client.jobs(&jobs)),
-        class(client.job(1)),
-        class(client.partitions()),
-        class(client.partition("all")),
-        class(client.reservations()),
-        class(client.reservation("x")),
-        class(client.diag()),
-        class(client.update_node("n1", &drain)),
-        class(client.reconfigure()),
-    );
-    let (a, b, c, d, e, f, g, h, i, j, k) = found;
-    for (found, _) in [a, b, c, d, e, f, g, h, i, j, k] {
-        ensure!(matches!(found, "no_answer" | "timeout"), "without slurmctld: {found}");
+    let job = JobDescription {
+        script: "#!/bin/sh\ntrue\n".into(),
+        current_working_directory: "/tmp".into(),
+        environment: vec!["A=b".into()],
+        ..JobDescription::default()
+    };
+    let line = "NodeName=new State=CLOUD";
+    let wanted = ReservationRequest { name: "x".into(), ..ReservationRequest::default() };
+    let calls: [(&str, BoxFuture<'_, (&str, Duration)>); 20] = [
+        ("nodes", class(client.nodes()).boxed()),
+        ("nodes_since", class(client.nodes_since(1)).boxed()),
+        ("recount_nodes", class(client.recount_nodes()).boxed()),
+        ("node", class(client.node("n1")).boxed()),
+        ("update_node", class(client.update_node("n1", &drain)).boxed()),
+        ("update_nodes", class(client.update_nodes(&["n1"], &drain)).boxed()),
+        ("delete_node", class(client.delete_node("n1")).boxed()),
+        ("create_node", class(client.create_node(line)).boxed()),
+        ("jobs", class(client.jobs(&jobs)).boxed()),
+        ("job", class(client.job(1)).boxed()),
+        ("submit", class(client.submit(&job)).boxed()),
+        ("cancel", class(client.cancel(1)).boxed()),
+        ("requeue", class(client.requeue(1, Requeue::Pending)).boxed()),
+        ("partitions", class(client.partitions()).boxed()),
+        ("reservations", class(client.reservations()).boxed()),
+        ("create_reservation", class(client.create_reservation(&wanted)).boxed()),
+        ("diag", class(client.diag()).boxed()),
+        ("conf", class(client.conf()).boxed()),
+        ("licenses", class(client.licenses()).boxed()),
+        ("reconfigure", class(client.reconfigure()).boxed()),
+    ];
+    let served = futures::future::join_all(calls.map(async |(call, class)| (call, class.await.0))).await;
+    for (call, found) in served {
+        let missing = found == "not_served" && release == SlurmVersion::V24_11;
+        ensure!(missing || matches!(found, "no_answer" | "timeout"), "{call} without slurmctld: {found}");
     }
     // slurmrestd may be so busy with waiting that it does not answer for itself, either.
     match client.ping().await {
@@ -281,18 +310,23 @@ pub(crate) async fn without_slurmrestd_the_reason_is_said(release: SlurmVersion)
 /// Slurm repeats its warnings with every answer.
 pub(crate) async fn warnings_are_logged_once(release: SlurmVersion) -> Result<()> {
     let Faulty { cluster: _cluster, chaos, client } = faulty(release).await?;
-    let log = Log::begin()?;
-    let warnings = json!([{"description": "too many cooks", "source": "kitchen"}]);
-    chaos.inject(
-        "nodes/",
-        answer(200, json!({"nodes": [], "last_update": 1, "errors": [], "warnings": warnings}))?,
-    );
+    let log = Log::get()?;
+    let warnings = |text: &str| json!([{"description": format!("{text} {release:?}"), "source": "kitchen"}]);
+    let nodes = json!({"nodes": [], "last_update": 1, "errors": [], "warnings": warnings("too many cooks")});
+    chaos.inject("nodes/", answer(200, nodes)?);
+    let no =
+        json!({"errors": [{"error_number": 2010, "error": "no"}], "warnings": warnings("too few cooks")});
+    chaos.inject("job/submit", answer(500, no)?);
     for _ in 0..3 {
         client.nodes().await?;
+        ensure!(client.submit(&JobDescription::default()).await.is_err());
     }
-    let log = log.end()?;
-    let told: Vec<&str> = log.lines().filter(|line| line.contains("too many cooks")).collect();
-    ensure!(told.len() == 1 && told[0].contains("WARN") && told[0].contains("kitchen"), "{told:?} in {log}");
+    let log = log.read()?;
+    for text in ["too many cooks", "too few cooks"] {
+        let text = format!("{text} {release:?}");
+        let told: Vec<&str> = log.lines().filter(|line| line.contains(&text)).collect();
+        ensure!(told.len() == 1 && told[0].contains("WARN") && told[0].contains("kitchen"), "{told:?}");
+    }
     Ok(())
 }
 

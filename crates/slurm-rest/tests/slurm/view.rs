@@ -11,7 +11,7 @@ use testkit::cache::SlurmVersion;
 use testkit::chaos::{Chaos, Fault};
 use testkit::process::eventually;
 
-use crate::{client, client_at, cluster};
+use crate::{client, client_at, cluster, versions};
 
 const LIMIT: Duration = Duration::from_secs(10);
 const WAIT: Duration = Duration::from_secs(40);
@@ -51,6 +51,7 @@ pub(crate) async fn who_waits_on_a_node_hears_when_its_job_ends(release: SlurmVe
     until(&mut changes, "the job's begin", |_| activity(&view, "n1") == Activity::Busy).await?;
     let jobs = view.jobs_on("n1").await?;
     ensure!(jobs.len() == 1 && jobs[0].id == id && &*jobs[0].user == "alice", "{jobs:?}");
+    ensure!(jobs[0].end.is_none(), "it has no limit, and Slurm says that it ends in a year: {jobs:?}");
     ensure!(view.jobs_on("n2").await?.is_empty());
     until(&mut changes, "the job's end", |_| activity(&view, "n1") == Activity::Free).await?;
     cluster.wait_job(id, "COMPLETED").await?;
@@ -63,20 +64,25 @@ pub(crate) async fn who_waits_on_a_node_hears_when_its_job_ends(release: SlurmVe
 /// has.
 pub(crate) async fn no_change_is_missed_when_asking_for_changes(release: SlurmVersion) -> Result<()> {
     let cluster = cluster(release).start().await?;
-    let client = client(&cluster, ApiVersion::V0_0_45)?;
-    eventually("a second in which nothing happens", WAIT, async || {
-        let since = client.nodes().await?.last_update.context("no time")?;
-        Ok(client.nodes_since(since).await?.is_none().then_some(()))
-    })
-    .await?;
-    for round in 0..20 {
-        let since = client.nodes().await?.last_update.context("no time")?;
-        let drain = round % 2 == 0;
-        let update = if drain { NodeUpdate::drain("now") } else { NodeUpdate::undrain() };
-        client.update_node("n1", &update).await?;
-        let listed = client.nodes_since(since).await?.with_context(|| format!("round {round} was missed"))?;
-        assert_eq!(listed.records.iter().any(|node| node.state.has(NodeFlag::Drain)), drain, "round {round}");
+    for &version in versions(release) {
+        let client = client(&cluster, version)?;
+        eventually("a second in which nothing happens", WAIT, async || {
+            let since = client.nodes().await?.last_update.context("no time")?;
+            Ok(client.nodes_since(since).await?.is_none().then_some(()))
+        })
+        .await?;
+        for round in 0..10 {
+            let since = client.nodes().await?.last_update.context("no time")?;
+            let drain = round % 2 == 0;
+            let update = if drain { NodeUpdate::drain("now") } else { NodeUpdate::undrain() };
+            client.update_node("n1", &update).await?;
+            let listed = client.nodes_since(since).await?;
+            let listed = listed.with_context(|| format!("{version}: round {round} was missed"))?;
+            let drained = listed.records.iter().any(|node| node.state.has(NodeFlag::Drain));
+            assert_eq!(drained, drain, "{version}: round {round}");
+        }
     }
+    let client = client(&cluster, ApiVersion::V0_0_45)?;
     let since = client.nodes().await?.last_update.context("no time")?;
     client.update_node("n1", &NodeUpdate::drain("raw")).await?;
     let path = cluster.slurm_path(&format!("nodes/?update_time={since}"));
@@ -196,23 +202,43 @@ pub(crate) async fn who_begins_to_wait_is_answered_also_if_nothing_is_new(
     Ok(())
 }
 
+/// slurmctld notes of a node that is deleted only that its partitions have changed, if it was in any.
+pub(crate) async fn a_deleted_node_is_gone_soon(release: SlurmVersion) -> Result<()> {
+    let mut cluster = cluster(release).start().await?;
+    let client = client(&cluster, ApiVersion::V0_0_45)?;
+    cluster.stop_node("n1", WAIT).await?;
+    let view = View::start(client.clone(), ViewOptions::default());
+    let mut changes = view.subscribe();
+    until(&mut changes, "the first list", |changes| changes.nodes.contains("n1")).await?;
+    // From here on it asks for changes.
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    client.delete_node("n1").await?;
+    let begin = Instant::now();
+    until(&mut changes, "the end of the node", |changes| changes.nodes.contains("n1")).await?;
+    assert_eq!(view.read(|facts| facts.nodes.latest().len()), 1);
+    ensure!(begin.elapsed() < LIMIT, "{:?}", begin.elapsed());
+    Ok(())
+}
+
 /// slurmctld counts what jobs hold before it sends all nodes, and not before it sends one.
 pub(crate) async fn one_node_is_counted_anew(release: SlurmVersion) -> Result<()> {
     let cluster = cluster(release).start().await?;
-    let client = client(&cluster, ApiVersion::V0_0_45)?;
-    let job = ["sbatch", "--parsable", "--nodelist=n1", "--wrap", "sleep 1000"];
-    let id: u32 = cluster.exec_as("alice", &job).await?.trim().parse()?;
-    cluster.wait_job(id, "RUNNING").await?;
-    let cpus = async || Ok::<_, slurm_rest::RestError>(client.node("n1").await?.alloc_cpus.to_u64());
-    client.recount_nodes().await?;
-    assert_eq!(cpus().await?, Some(1));
-    client.cancel(id).await?;
-    // Until its processes are gone; then the base state is IDLE, and only the old count says MIXED.
-    cluster.wait_job(id, "CANCELLED").await?;
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(cpus().await?, Some(1), "what `recount_nodes` is for");
-    client.recount_nodes().await?;
-    assert_eq!(cpus().await?, Some(0));
+    for &version in versions(release) {
+        let client = client(&cluster, version)?;
+        let job = ["sbatch", "--parsable", "--nodelist=n1", "--wrap", "sleep 1000"];
+        let id: u32 = cluster.exec_as("alice", &job).await?.trim().parse()?;
+        cluster.wait_job(id, "RUNNING").await?;
+        let cpus = async || Ok::<_, slurm_rest::RestError>(client.node("n1").await?.alloc_cpus.to_u64());
+        client.recount_nodes().await?;
+        assert_eq!(cpus().await?, Some(1), "{version}");
+        client.cancel(id).await?;
+        // Until its processes are gone; then the base state is IDLE, and only the old count says MIXED.
+        cluster.wait_job(id, "CANCELLED").await?;
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(cpus().await?, Some(1), "{version}: what `recount_nodes` is for");
+        client.recount_nodes().await?;
+        assert_eq!(cpus().await?, Some(0), "{version}");
+    }
     Ok(())
 }
 
