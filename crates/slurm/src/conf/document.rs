@@ -230,7 +230,7 @@ fn setting(kind: FileKind, text: &str) -> Result<Setting, Fault> {
         // That the key is unknown is worse than whatever follows it.
         None => pairs(first.rest).unwrap_or_default(),
     };
-    if alone && !first.rest.trim_matches(is_blank).is_empty() {
+    if alone && !first.rest.trim_start_matches(is_blank).is_empty() {
         return Err(Fault::Trailing(first.key.to_owned()));
     }
     Ok(Setting { key: first.key.to_owned(), value: first.value.to_owned(), operator: first.operator, more })
@@ -240,7 +240,8 @@ fn setting(kind: FileKind, text: &str) -> Result<Setting, Fault> {
 pub(super) fn pairs(text: &str) -> Result<Vec<Pair>, Fault> {
     let mut pairs: Vec<Pair> = Vec::new();
     let mut rest = text;
-    while !rest.trim_matches(is_blank).is_empty() {
+    // Blanks in front only: those at the end would be looked at again for every pair.
+    while !rest.trim_start_matches(is_blank).is_empty() {
         let found = match (scan::pair(rest), pairs.last()) {
             (Some(found), _) => found,
             (None, Some(last)) if scan::key(rest).is_none() => return Err(Fault::Trailing(last.key.clone())),
@@ -287,6 +288,12 @@ mod tests {
         let more: Vec<_> = setting.more.iter().map(|pair| (pair.key.as_str(), pair.value.as_str())).collect();
         assert_eq!((line, setting.value.as_str()), (1, "n[1-2]"));
         assert_eq!(more, [("Reason", "a b"), ("State", "DOWN")]);
+    }
+
+    #[test]
+    fn many_pairs_before_many_blanks_are_soon_read() {
+        let text = format!("NodeName=n{}{}\n", " A=1".repeat(125_000), " ".repeat(500_000));
+        assert_eq!(read(&text).settings().map(|(_, setting)| setting.more.len()).sum::<usize>(), 125_000);
     }
 
     #[test]
