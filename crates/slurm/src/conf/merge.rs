@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use super::document::{Document, Setting};
+use super::document::Document;
 use super::file::{ConfFile, Item};
 use super::keys::{self, FileKind, Key, Kind, slurm};
 use super::problem::{Problem, Reason};
-use crate::hostlist::{Hostlist, NameSet, TooMany};
+use crate::hostlist::{Hostlist, NameSet};
 
 /// More ranges are not compared. Slurm reads no list that has more.
 const MOST_RANGES: usize = 65_536;
@@ -19,14 +19,16 @@ pub struct Union {
     pub options: String,
     /// Those of the user for which ours stand there, as they were written: to be warned of.
     pub overruled: Vec<String>,
+    /// Where the user has the key.
+    pub line: usize,
 }
 
 /// What the user's text says of something of ours.
 enum Said {
     Nothing,
     Everything,
-    /// Of these nodes.
-    OfSome(Hostlist),
+    /// Of these nodes, the first of them on this line.
+    OfSome(Hostlist, usize),
 }
 
 /// What the user's text sets, made ready once for all of our lines.
@@ -38,6 +40,8 @@ struct Theirs<'a> {
     lines: HashSet<(String, &'a str)>,
     /// The nodes that have lines in slurm.conf.
     nodes: NameSet,
+    /// The same, line by line.
+    node_lines: Vec<(usize, Hostlist)>,
 }
 
 impl ConfFile {
@@ -50,9 +54,8 @@ impl ConfFile {
     pub fn drop_overridden(&mut self, user: &Document) -> Vec<&'static str> {
         let theirs = match Theirs::of(user) {
             Ok(theirs) => theirs,
-            Err(many) => {
-                let problem = Problem { place: "NodeName".to_owned(), reason: Reason::TooManyNodes(many) };
-                self.problems.push(problem);
+            Err(reason) => {
+                self.problems.push(Problem { place: "NodeName".to_owned(), reason });
                 return Vec::new();
             }
         };
@@ -66,9 +69,12 @@ impl ConfFile {
                     dropped.push(key.name);
                     false
                 }
-                Said::OfSome(nodes) => {
+                Said::OfSome(nodes, line) => {
                     let place = format!("{}={value}", key.name);
-                    problems.push(Problem { place, reason: Reason::SomeNodes(nodes.to_string()) });
+                    problems.push(Problem {
+                        place,
+                        reason: Reason::SomeNodes { nodes: nodes.to_string(), line },
+                    });
                     true
                 }
             }
@@ -84,25 +90,34 @@ impl ConfFile {
     /// To be asked before [`Self::drop_overridden`], which takes ours away.
     pub fn unions(&self, user: &Document, keys: &[&str]) -> Vec<Union> {
         let union = |name: &&str| {
-            let theirs = user.get(name)?;
+            let (line, theirs) =
+                user.settings().filter(|(_, setting)| setting.key.eq_ignore_ascii_case(name)).last()?;
             let key = self.kind.key(name)?;
-            let (options, overruled) = union_options(self.value(key.name).unwrap_or_default(), theirs);
-            Some(Union { key, options, overruled })
+            let ours = self.value(key.name).unwrap_or_default();
+            let (options, overruled) = union_options(ours, &theirs.value);
+            Some(Union { key, options, overruled, line })
         };
         keys.iter().filter_map(union).filter(|union| !union.options.is_empty()).collect()
     }
 }
 
 impl<'a> Theirs<'a> {
-    fn of(user: &'a Document) -> Result<Self, TooMany> {
+    fn of(user: &'a Document) -> Result<Self, Reason> {
         let settings = || user.settings().map(|(_, setting)| setting);
+        let node_lines = node_lines(user);
+        let nodes =
+            NameSet::of_all(node_lines.iter().map(|(_, list)| list), MOST_RANGES).map_err(|(at, many)| {
+                let line = node_lines.get(at).map_or(0, |(line, _)| *line);
+                Reason::TooManyNodes { line, many }
+            })?;
         Ok(Self {
             file: user.kind(),
             keys: settings().map(|setting| setting.key.to_ascii_lowercase()).collect(),
             lines: settings()
                 .map(|setting| (setting.key.to_ascii_lowercase(), setting.value.as_str()))
                 .collect(),
-            nodes: nodes(user.kind(), settings())?,
+            nodes,
+            node_lines,
         })
     }
 
@@ -133,16 +148,22 @@ impl<'a> Theirs<'a> {
             return Said::Everything;
         }
         let both = ours.difference(&left);
-        if both.is_empty() { Said::Nothing } else { Said::OfSome(both.into_list()) }
+        if both.is_empty() {
+            return Said::Nothing;
+        }
+        let both = both.into_list();
+        let first = both.iter().next().unwrap_or_default();
+        let line =
+            self.node_lines.iter().find(|(_, list)| list.contains(&first)).map_or(0, |(line, _)| *line);
+        Said::OfSome(both, line)
     }
 }
 
-/// All that stands after `NodeName=` of slurm.conf. A list that is broken is for `Document::check` to tell.
-fn nodes<'a>(file: FileKind, settings: impl Iterator<Item = &'a Setting>) -> Result<NameSet, TooMany> {
-    let lines = settings.filter(|setting| is_node_name(file, &setting.key));
-    let names = lines.map(|setting| setting.value.as_str()).filter(|name| !slurm::NodeName.is_defaults(name));
-    let sound: Vec<&str> = names.filter(|name| Hostlist::parse(name).is_ok()).collect();
-    NameSet::of(&Hostlist::parse(&sound.join(",")).unwrap_or_default(), MOST_RANGES)
+/// All that stands after `NodeName=` of slurm.conf, by line. A list that is broken is for `Document::check` to tell.
+fn node_lines(user: &Document) -> Vec<(usize, Hostlist)> {
+    let lines = user.settings().filter(|(_, setting)| is_node_name(user.kind(), &setting.key));
+    let named = lines.filter(|(_, setting)| !slurm::NodeName.is_defaults(&setting.value));
+    named.filter_map(|(line, setting)| Some((line, Hostlist::parse(&setting.value).ok()?))).collect()
 }
 
 fn is_node_name(file: FileKind, key: &str) -> bool {
@@ -231,11 +252,12 @@ mod tests {
     fn two_lines_never_name_a_node() {
         let mut file = slurm();
         file.line(NodeLine::new(hosts("a-[0-3]")));
-        assert_eq!(file.drop_overridden(&user("NodeName=a-[1-2],z CPUs=1\n")), [""; 0]);
+        assert_eq!(file.drop_overridden(&user("NodeName=y\nNodeName=a-[1-2],z CPUs=1\n")), [""; 0]);
         assert_eq!(
             file.render().unwrap_err().to_string(),
-            "write slurm.conf: NodeName=a-[0-3]: the text has its own line for a-[1-2] and not for the others, and \
-             slurmctld does not start where two lines name a node: name all of these nodes in the text, or none"
+            "write slurm.conf: NodeName=a-[0-3]: the text has its own line for a-[1-2], see line 2, and not \
+             for the others, and slurmctld does not start where two lines name a node: name all of these nodes in the \
+             text, or none"
         );
     }
 
@@ -300,8 +322,8 @@ mod tests {
         assert_eq!(file.drop_overridden(&user(text)), [""; 0]);
         assert_eq!(
             file.render().unwrap_err().to_string(),
-            "write slurm.conf: NodeName: the text has nodes in more than 65536 ranges, which Slurm does not read: name \
-             fewer"
+            "write slurm.conf: NodeName: up to line 3 the text has nodes in more than 65536 ranges, which Slurm does not \
+             read: name fewer"
         );
     }
 
@@ -322,7 +344,10 @@ mod tests {
         let user = user("slurmctldparameters=x\nSlurmctldParameters=a # c\n");
         let unions = file.unions(&user, unions(FileKind::Slurm));
         let options = "a,b".to_owned();
-        assert_eq!(unions, [Union { key: &key::SlurmctldParameters, options, overruled: Vec::new() }]);
+        assert_eq!(
+            unions,
+            [Union { key: &key::SlurmctldParameters, options, overruled: Vec::new(), line: 2 }]
+        );
     }
 
     #[test]

@@ -50,12 +50,15 @@ pub enum Reason {
     #[error("slurmctld does not start with it among the defaults of nodes: set it on the lines of the nodes")]
     OfOneNode,
     #[error(
-        "the text has its own line for {0} and not for the others, and slurmctld does not start where two lines name \
-         a node: name all of these nodes in the text, or none"
+        "the text has its own line for {nodes}, see line {line}, and not for the others, and slurmctld does not start where two lines \
+         name a node: name all of these nodes in the text, or none"
     )]
-    SomeNodes(String),
-    #[error("the text has nodes in more than {} {}, which Slurm does not read: name fewer", .0.limit, .0.what)]
-    TooManyNodes(TooMany),
+    SomeNodes { nodes: String, line: usize },
+    #[error(
+        "up to line {line} the text has nodes in more than {} {}, which Slurm does not read: name fewer",
+        .many.limit, .many.what
+    )]
+    TooManyNodes { line: usize, many: TooMany },
     #[error("there is none, and Slurm needs one")]
     Missing,
 }

@@ -52,9 +52,21 @@ impl PartialOrd for Stem {
 
 impl NameSet {
     pub(crate) fn of(list: &Hostlist, limit: usize) -> Result<Self, TooMany> {
+        Self::of_all([list], limit).map_err(|(_, many)| many)
+    }
+
+    /// The names of several lists; where they are too many, the number of the list with which they became so.
+    pub(crate) fn of_all<'a>(
+        lists: impl IntoIterator<Item = &'a Hostlist>,
+        limit: usize,
+    ) -> Result<Self, (usize, TooMany)> {
         let mut set = Self::default();
-        for run in list.runs_within(limit)? {
-            set.add(&run);
+        let mut left = limit;
+        for (at, list) in lists.into_iter().enumerate() {
+            for run in list.runs_within(left).map_err(|many| (at, TooMany { limit, ..many }))? {
+                set.add(&run);
+                left = left.saturating_sub(1);
+            }
         }
         set.names.values_mut().for_each(tidy);
         Ok(set)

@@ -164,7 +164,9 @@ pub(crate) async fn names_that_would_end_or_be_lost_are_guarded(version: SlurmVe
     put_base(&bench, &site, some)?;
     let Run { log, answer } = bench.slurmctld("").await?;
     ensure!(answer.is_none() && log.contains("Duplicated NodeName worker-1"), log);
-    ensure!(merged(some).is_err_and(|error| error.to_string().contains("own line for worker-1 ")));
+    ensure!(
+        merged(some).is_err_and(|error| error.to_string().contains("own line for worker-1, see line 1,"))
+    );
 
     let all = "NodeName=worker-[2-3],worker-[0-1] CPUs=3 State=CLOUD\n";
     put_base(&bench, &site, "")?;
