@@ -15,6 +15,7 @@ pub mod keys;
 mod line;
 mod lines;
 mod merge;
+mod named;
 mod owned;
 mod plugstack;
 mod problem;

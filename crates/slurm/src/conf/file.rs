@@ -6,12 +6,13 @@
 use std::fmt;
 
 use super::document::Document;
-use super::keys::{self, FileKind, Key};
+use super::keys::{self, FileKind, Key, slurm};
 use super::line::{Cell, ConfLine};
 use super::problem::{Problem, Problems, Reason};
 use super::quote::{self, Unwritable};
 use super::release::Release;
 use super::value::Value;
+use crate::hostlist::Hostlist;
 
 /// A file of lines `Key=Value` that is being made.
 #[derive(Clone, PartialEq, Eq)]
@@ -160,8 +161,9 @@ impl ConfFile {
     /// The file, or everything that is wrong with it. It ends with a line break: Slurm's parser reads on behind an
     /// include that ends the file without one.
     pub fn render(&self) -> Result<String, Problems> {
-        if !self.problems.is_empty() {
-            return Err(Problems { file: self.kind.file_name(), problems: self.problems.clone() });
+        let problems: Vec<Problem> = self.problems.iter().cloned().chain(self.nodes_and_sets()).collect();
+        if !problems.is_empty() {
+            return Err(Problems { file: self.kind.file_name(), problems });
         }
         let mut text = String::new();
         for item in &self.items {
@@ -174,6 +176,27 @@ impl ConfFile {
             }
         }
         Ok(text)
+    }
+
+    /// The names of our own that are those of a node and of a set of nodes.
+    fn nodes_and_sets(&self) -> Vec<Problem> {
+        let named = |wanted: &'static Key| {
+            self.items.iter().filter_map(move |item| match item {
+                Item::Setting { key, value, .. } if key.name == wanted.name => Some(value.as_str()),
+                _ => None,
+            })
+        };
+        let sets = || named(&slurm::NodeSet);
+        if self.kind != FileKind::Slurm || sets().next().is_none() {
+            return Vec::new();
+        }
+        let nodes: Vec<Hostlist> = named(&slurm::NodeName).filter_map(|name| name.parse().ok()).collect();
+        let both = sets().filter(|set| nodes.iter().any(|nodes| nodes.contains(set)));
+        let problem = |set: &str| Problem {
+            place: format!("NodeSet={set}"),
+            reason: Reason::NodeAndSet(set.to_owned()),
+        };
+        both.map(problem).collect()
     }
 
     fn fail(&mut self, place: &str, reason: Reason) -> &mut Self {

@@ -5,11 +5,9 @@ use std::collections::HashSet;
 use super::document::Document;
 use super::file::{ConfFile, Item};
 use super::keys::{self, FileKind, Key, Kind, slurm};
+use super::named::{MOST_RANGES, Named};
 use super::problem::{Problem, Reason};
 use crate::hostlist::{Hostlist, NameSet};
-
-/// More ranges are not compared. Slurm reads no list that has more.
-const MOST_RANGES: usize = 65_536;
 
 /// The options of both of a key that takes several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +27,8 @@ enum Said {
     Everything,
     /// Of these nodes, the first of them on this line.
     OfSome(Hostlist, usize),
+    /// This name is that of a node in one of them and of a set of nodes in the other, on this line of the text.
+    NodeAndSet(String, usize),
 }
 
 /// What the user's text sets, made ready once for all of our lines.
@@ -38,10 +38,8 @@ struct Theirs<'a> {
     keys: HashSet<String>,
     /// What lines are about: the key in small letters, and its value.
     lines: HashSet<(String, &'a str)>,
-    /// The nodes that have lines in slurm.conf.
-    nodes: NameSet,
-    /// The same, line by line.
-    node_lines: Vec<(usize, Hostlist)>,
+    nodes: Named,
+    sets: Named,
 }
 
 impl ConfFile {
@@ -50,7 +48,8 @@ impl ConfFile {
     /// the dropped lines.
     ///
     /// A line of ours that shares only some of its nodes with the user's is an error of this file: slurmctld does not
-    /// start where two lines name a node. So is a text with more nodes than can be compared.
+    /// start where two lines name a node. So is a name that is one of our nodes and one of the user's sets, or the other
+    /// way round, and a text with more nodes than can be compared.
     pub fn drop_overridden(&mut self, user: &Document) -> Vec<&'static str> {
         let theirs = match Theirs::of(user) {
             Ok(theirs) => theirs,
@@ -70,11 +69,13 @@ impl ConfFile {
                     false
                 }
                 Said::OfSome(nodes, line) => {
-                    let place = format!("{}={value}", key.name);
-                    problems.push(Problem {
-                        place,
-                        reason: Reason::SomeNodes { nodes: nodes.to_string(), line },
-                    });
+                    let reason = Reason::SomeNodes { nodes: nodes.to_string(), line };
+                    problems.push(Problem { place: format!("{}={value}", key.name), reason });
+                    true
+                }
+                Said::NodeAndSet(name, line) => {
+                    let reason = Reason::NodeAndSetOfText { name, line };
+                    problems.push(Problem { place: format!("{}={value}", key.name), reason });
                     true
                 }
             }
@@ -104,20 +105,14 @@ impl ConfFile {
 impl<'a> Theirs<'a> {
     fn of(user: &'a Document) -> Result<Self, Reason> {
         let settings = || user.settings().map(|(_, setting)| setting);
-        let node_lines = node_lines(user);
-        let nodes =
-            NameSet::of_all(node_lines.iter().map(|(_, list)| list), MOST_RANGES).map_err(|(at, many)| {
-                let line = node_lines.get(at).map_or(0, |(line, _)| *line);
-                Reason::TooManyNodes { line, many }
-            })?;
         Ok(Self {
             file: user.kind(),
             keys: settings().map(|setting| setting.key.to_ascii_lowercase()).collect(),
             lines: settings()
                 .map(|setting| (setting.key.to_ascii_lowercase(), setting.value.as_str()))
                 .collect(),
-            nodes,
-            node_lines,
+            nodes: Named::of(user, &slurm::NodeName, |setting| Hostlist::parse(&setting.value).ok())?,
+            sets: Named::of(user, &slurm::NodeSet, |setting| Hostlist::from_names([&setting.value]).ok())?,
         })
     }
 
@@ -127,47 +122,41 @@ impl<'a> Theirs<'a> {
             Kind::Each => false,
             // The values before all others are defaults, in the order of the file.
             _ if key.is_defaults(value) => false,
-            Kind::HostsLine(_) if is_node_name(self.file, key.name) => return self.say_of_nodes(value),
+            Kind::HostsLine(_) if self.is(key, &slurm::NodeName) => return self.say_of_nodes(value),
             // Each line is a device: a second one of the same nodes adds to the first.
             Kind::Line(_) | Kind::HostsLine(_) if self.file == FileKind::Gres => false,
             Kind::Line(_) | Kind::HostsLine(_) => self.lines.contains(&(name(key.name), value)),
             _ => keys::and_siblings(key.name).any(|key| self.keys.contains(&name(key))),
         };
-        if has { Said::Everything } else { Said::Nothing }
+        if has {
+            return Said::Everything;
+        }
+        let set = Hostlist::from_names([value]).ok().filter(|_| self.is(key, &slurm::NodeSet));
+        let node = set.and_then(|set| self.nodes.first_of(&set));
+        node.map_or(Said::Nothing, |(name, line)| Said::NodeAndSet(name, line))
+    }
+
+    fn is(&self, key: &Key, other: &Key) -> bool {
+        self.file == FileKind::Slurm && key.name == other.name
     }
 
     fn say_of_nodes(&self, ours: &str) -> Said {
-        if self.nodes.is_empty() {
-            return Said::Nothing;
-        }
         let ours = Hostlist::parse(ours).ok().and_then(|ours| NameSet::of(&ours, MOST_RANGES).ok());
         // Ours were looked at when they were written.
         let Some(ours) = ours else { return Said::Nothing };
-        let left = ours.clone().difference(&self.nodes);
-        if left.is_empty() {
+        let left = ours.clone().difference(&self.nodes.names);
+        if left.is_empty() && !ours.is_empty() {
             return Said::Everything;
         }
-        let both = ours.difference(&left);
-        if both.is_empty() {
-            return Said::Nothing;
+        let both =
+            |theirs: &Named| ours.clone().difference(&ours.clone().difference(&theirs.names)).into_list();
+        let nodes = both(&self.nodes);
+        if let Some((_, line)) = self.nodes.first_of(&nodes) {
+            return Said::OfSome(nodes, line);
         }
-        let both = both.into_list();
-        let first = both.iter().next().unwrap_or_default();
-        let line =
-            self.node_lines.iter().find(|(_, list)| list.contains(&first)).map_or(0, |(line, _)| *line);
-        Said::OfSome(both, line)
+        let set = self.sets.first_of(&both(&self.sets));
+        set.map_or(Said::Nothing, |(name, line)| Said::NodeAndSet(name, line))
     }
-}
-
-/// All that stands after `NodeName=` of slurm.conf, by line. A list that is broken is for `Document::check` to tell.
-fn node_lines(user: &Document) -> Vec<(usize, Hostlist)> {
-    let lines = user.settings().filter(|(_, setting)| is_node_name(user.kind(), &setting.key));
-    let named = lines.filter(|(_, setting)| !slurm::NodeName.is_defaults(&setting.value));
-    named.filter_map(|(line, setting)| Some((line, Hostlist::parse(&setting.value).ok()?))).collect()
-}
-
-fn is_node_name(file: FileKind, key: &str) -> bool {
-    file == FileKind::Slurm && key.eq_ignore_ascii_case(slurm::NodeName.name)
 }
 
 /// The options of two lists, without those of the second whose name the first has, and those of them that say
@@ -201,7 +190,8 @@ fn union_options(ours: &str, theirs: &str) -> (String, Vec<String>) {
 mod tests {
     use super::*;
     use crate::conf::{
-        GresLine, HostExpr, NodeLine, PartitionLine, Release, Word, keys::cgroup, keys::slurm as key, unions,
+        ConfLine, GresLine, HostExpr, NodeLine, NodeSetLine, PartitionLine, Release, Word, keys::cgroup,
+        keys::slurm as key, unions,
     };
 
     fn slurm() -> ConfFile {
@@ -259,6 +249,25 @@ mod tests {
              for the others, and slurmctld does not start where two lines name a node: name all of these nodes in the \
              text, or none"
         );
+    }
+
+    #[test]
+    fn a_node_of_ours_and_a_set_of_the_users_never_have_one_name() {
+        let refusal = |line: ConfLine, text: &str| {
+            let mut file = slurm();
+            assert_eq!(file.line(line).drop_overridden(&user(text)), [""; 0]);
+            file.render().map_err(|error| error.to_string())
+        };
+        let set = |name: &str| NodeSetLine { name: Word::new(name).unwrap(), nodes: None, feature: None };
+        let nodes = |names: &str| NodeLine::new(hosts(names));
+        assert_eq!(
+            refusal(nodes("a-[0-3]").into(), "NodeSet=b Feature=x\nNodeSet=a-3 Feature=x\n").unwrap_err(),
+            "write slurm.conf: NodeName=a-[0-3]: a-3 is the name of a node and of a set of nodes, one of which is on line \
+             2 of the text, and no daemon and no command of Slurm starts with that: choose another name for the set"
+        );
+        assert!(refusal(set("a-3").into(), "KillWait=1\nNodeName=a-[1-4]\n").is_err());
+        assert!(refusal(set("a-3").into(), "NodeName=a-[03-4]\n").is_ok());
+        assert!(refusal(nodes("a-[0-3]").into(), "NodeSet=a-03 Feature=x\n").is_ok());
     }
 
     #[test]

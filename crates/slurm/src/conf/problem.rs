@@ -59,6 +59,16 @@ pub enum Reason {
         .many.limit, .many.what
     )]
     TooManyNodes { line: usize, many: TooMany },
+    #[error(
+        "{name} is the name of a node and of a set of nodes, one of which is on line {line} of the text, and no daemon and \
+         no command of Slurm starts with that: choose another name for the set"
+    )]
+    NodeAndSetOfText { name: String, line: usize },
+    #[error(
+        "{0} is the name of a node and of a set of nodes, and no daemon and no command of Slurm starts with that: choose \
+         another name for the set"
+    )]
+    NodeAndSet(String),
     #[error("there is none, and Slurm needs one")]
     Missing,
 }

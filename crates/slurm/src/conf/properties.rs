@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::keys::{slurm as key, slurmdbd};
 use super::{
-    ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, PartitionLine, Release, Word,
-    check_invariants,
+    ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, NodeSetLine, PartitionLine,
+    Release, Word, check_invariants,
 };
 use super::{GresLine, HostExpr};
 
@@ -177,10 +177,15 @@ fn what_a_caller_sets_itself_is_taken_out_of_a_users_pairs() {
 fn what_ends_slurmctld_is_not_written() {
     let node = |name: &str| NodeLine::new(HostExpr::new(name).unwrap());
     let external = || NodeLine { state: Some(InitialState::External), ..node("n1") };
+    let set = |name: &str| NodeSetLine { name: Word::new(name).unwrap(), nodes: None, feature: None };
     let removed = "known to no release of stock Slurm";
     for (file, expected) in [
         (slurm().line(external()), "State on the line NodeName=n1: known since 25.05"),
         (slurm().line(node("All")), "NodeName: this name stands for all nodes"),
+        (
+            slurm().line(node("n[1-2]")).line(set("n2")),
+            "NodeSet=n2: n2 is the name of a node and of a set of nodes, and no daemon",
+        ),
         (
             slurm().line(NodeLine { address: HostExpr::new("a").ok(), ..node("DEFAULT") }),
             "NodeAddr on the line NodeName=DEFAULT: slurmctld does not start with it among the defaults",

@@ -1,4 +1,4 @@
-//! What a text names twice and slurmctld takes once: a node, a partition.
+//! What a text names twice and slurmctld takes once: a node, a partition, and a name for a node or for a set of nodes.
 
 use std::collections::HashMap;
 
@@ -48,11 +48,21 @@ fn nodes(document: &Document) -> Vec<Finding> {
         }
         lists.push((line, setting, list));
     }
+    let nodes = lists.len();
+    for (line, setting) in named(document, slurm::NodeSet.name) {
+        // No node has a name that is none.
+        let Ok(list) = Hostlist::from_names([&setting.value]) else { continue };
+        lists.push((line, setting, list));
+    }
     let places = lists.iter().enumerate().map(|(place, (.., list))| (place, list));
     let repeats = repeats(places).into_iter().filter_map(|repeat| {
         let (line, setting, _) = lists.get(repeat.again)?;
         let (first, ..) = lists.get(repeat.first)?;
-        Some(said_twice(*line, setting, &format!("the node {}", repeat.name), *first))
+        match (repeat.first < nodes, repeat.again < nodes) {
+            (_, true) => Some(said_twice(*line, setting, &format!("the node {}", repeat.name), *first)),
+            (true, false) => Some(named_as_a_node(*line, setting, *first)),
+            (false, false) => None,
+        }
     });
     repeats.collect()
 }
@@ -60,6 +70,15 @@ fn nodes(document: &Document) -> Vec<Finding> {
 fn said_twice(line: usize, setting: &Setting, what: &str, first: usize) -> Finding {
     let message =
         format!("{what} is on line {first} already, and slurmctld starts with one only: take it out here");
+    finding(line, Severity::Error, Some(&setting.key), message)
+}
+
+fn named_as_a_node(line: usize, setting: &Setting, first: usize) -> Finding {
+    let message = format!(
+        "NodeSet={} has the name of a node, see line {first}, with which no daemon and no command of Slurm starts: choose \
+         another",
+        setting.value
+    );
     finding(line, Severity::Error, Some(&setting.key), message)
 }
 
@@ -94,9 +113,28 @@ mod tests {
     }
 
     #[test]
+    fn a_set_with_the_name_of_a_node_is_an_error() {
+        let text =
+            "NodeSet=n3 Feature=x\nNodeName=m\nNodeName=n[1-4]\nNodeSet=n03 Feature=x\nNodeSet=m Nodes=n1\n";
+        let ends = "with which no daemon and no command of Slurm starts: choose another";
+        assert_eq!(
+            check(text),
+            [
+                format!("line 1: NodeSet=n3 has the name of a node, see line 3, {ends}"),
+                format!("line 5: NodeSet=m has the name of a node, see line 2, {ends}"),
+            ]
+        );
+        assert_eq!(
+            check("NodeSet=a Nodes=n1\nNodeSet=a Feature=x\nNodeName=n1\nNodeSet=N1 Feature=x\n"),
+            [""; 0]
+        );
+    }
+
+    #[test]
     fn many_lines_are_soon_looked_through() {
-        let text: String =
-            (0..10_000).map(|node| format!("NodeName=n{node}-x\nPartitionName=p{node}\n")).collect();
+        let text: String = (0..10_000)
+            .map(|node| format!("NodeName=n{node}-x\nPartitionName=p{node}\nNodeSet=s{node}\n"))
+            .collect();
         assert_eq!(check(&text), [""; 0]);
         assert_eq!(check(&format!("{text}NodeName=n[0-9999]-x\n")).len(), 1);
     }

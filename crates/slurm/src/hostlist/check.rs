@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Hostlist;
+use super::{Hostlist, NameSet};
 
 /// Lists of more names are checked without writing them out.
 const NAMES: usize = 2_000;
@@ -41,11 +41,14 @@ fn check_names(text: &str, list: &Hostlist, names: &[String]) {
     assert_eq!(names.len() as u64, list.count(), "{text:?}");
     assert_eq!(list.is_empty(), names.is_empty(), "{text:?}");
     let set: BTreeSet<&String> = names.iter().collect();
+    let all = NameSet::of(list, NAMES).ok();
     for name in set.iter().take(50) {
         assert!(list.contains(name), "{name} is not in {text:?}");
         let shorter = name.char_indices().last().and_then(|(at, _)| name.get(..at)).unwrap_or_default();
         for near in [format!("{name}0"), format!("0{name}"), format!("{name}-"), shorter.to_owned()] {
             assert_eq!(list.contains(&near), set.contains(&near), "{near} in {text:?}");
+            let known = all.as_ref().is_none_or(|all| all.contains(&near) == set.contains(&near));
+            assert!(known, "{near} in the set of {text:?}");
         }
     }
 

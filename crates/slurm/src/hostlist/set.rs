@@ -80,6 +80,17 @@ impl NameSet {
         self.names.values().all(Vec::is_empty)
     }
 
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let mut found = false;
+        intervals(&Run::of_name(name), |stem, (number, _)| {
+            found = self.names.get(&stem).is_some_and(|intervals| {
+                let next = intervals.partition_point(|&(_, hi)| hi < number);
+                intervals.get(next).is_some_and(|&(lo, _)| lo <= number)
+            });
+        });
+        found
+    }
+
     pub(super) fn union(mut self, other: Self) -> Self {
         for (stem, intervals) in other.names {
             let own = self.names.entry(stem).or_default();

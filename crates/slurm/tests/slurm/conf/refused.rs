@@ -67,6 +67,14 @@ const ENDS: &[(&str, &str)] = &[
     ("NodeName=z[1-3] State=CLOUD\nNodeName=y,z2 State=CLOUD", "Duplicated NodeName z2"),
     ("NodeName=z1,z1 State=CLOUD", "Duplicated NodeName z1"),
     ("NodeName=All State=CLOUD", "reserved word"),
+    (
+        "NodeName=z[1-3] State=CLOUD\nNodeSet=z2 Feature=x",
+        "NodeSet with name z2 overlaps with an existing NodeName",
+    ),
+    (
+        "NodeSet=z1 Nodes=z1\nNodeName=z1 State=CLOUD",
+        "NodeSet with name z1 overlaps with an existing NodeName",
+    ),
     ("NodeName=DEFAULT NodeAddr=10.77.9.9", "NodeAddr not allowed with NodeName=DEFAULT"),
     ("NodeName=default NodeHostname=x", "NodeHostname not allowed with NodeName=DEFAULT"),
     ("NodeName=DEFAULT BcastAddr=x", "BcastAddr not allowed with NodeName=DEFAULT"),
@@ -83,6 +91,9 @@ FastSchedule=1
 NodeName=DEFAULT CPUs=1
 NodeName=DEFAULT RealMemory=10
 NodeName=z[1-3],ALL State=CLOUD
+NodeSet=Z2 Feature=x
+NodeSet=z04 Feature=x
+NodeSet=z04 Feature=y
 NodeName=DEFAULT
 NodeName=z[01-03],Z1 State=CLOUD
 PartitionName=DEFAULT Nodes=ALL
@@ -166,6 +177,17 @@ pub(crate) async fn names_that_would_end_or_be_lost_are_guarded(version: SlurmVe
     ensure!(answer.is_none() && log.contains("Duplicated NodeName worker-1"), log);
     ensure!(
         merged(some).is_err_and(|error| error.to_string().contains("own line for worker-1, see line 1,"))
+    );
+
+    let set = "NodeSet=worker-1 Feature=cpu\n";
+    put_base(&bench, &site, set)?;
+    let Run { log, answer } = bench.slurmctld("").await?;
+    ensure!(answer.is_none() && log.contains("NodeSet with name worker-1 overlaps"), log);
+    let said = bench.shell("scontrol show config; slurmd -G -N worker-0").await?;
+    assert_eq!(said.matches("fatal").count(), 2, "{said}");
+    ensure!(
+        merged(set)
+            .is_err_and(|error| error.to_string().contains("worker-1 is the name of a node and of a set"))
     );
 
     let all = "NodeName=worker-[2-3],worker-[0-1] CPUs=3 State=CLOUD\n";
