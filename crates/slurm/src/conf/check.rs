@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::document::{Document, Setting};
-use super::keys::{self, FileKind, Key, ValueRule, Values};
+use super::keys::{self, FileKind, Key, ValueRule, Values, slurm};
 use super::owned::{Guard, Owned, owned};
 use super::release::Release;
 use super::twice;
@@ -97,9 +97,15 @@ impl Check {
         let mut findings = self.pair(key, &setting.value, setting.operator);
         let Some(keys) = key.kind.line() else { return findings };
         if key.is_reserved(self.file, &setting.value) {
-            let message =
-                format!("slurmctld does not start with {}={}: name the nodes", key.name, setting.value);
-            findings.push(finding(self.line, Severity::Error, Some(&setting.key), message));
+            let (name, value) = (key.name, &setting.value);
+            let (severity, message) = if name == slurm::NodeSet.name {
+                let message =
+                    format!("where {name}={value} is named Slurm takes all nodes: choose another name");
+                (Severity::Warning, message)
+            } else {
+                (Severity::Error, format!("slurmctld does not start with {name}={value}: name the nodes"))
+            };
+            findings.push(finding(self.line, severity, Some(&setting.key), message));
         }
         let is_defaults = key.is_defaults(&setting.value);
         for pair in &setting.more {
@@ -294,6 +300,14 @@ mod tests {
         let text = "NodeName=DEFAULT CPUs=1\nNodeName=default nodeaddr=x\nNodeName=DEFAULT NodeHostname=x\n\
                     NodeName=DEFAULT BcastAddr=x\nNodeName=n1 NodeAddr=x\n";
         assert_eq!(errors(text), [2, 3, 4]);
+    }
+
+    #[test]
+    fn a_set_that_is_called_all_is_warned_of() {
+        assert_eq!(
+            check(FileKind::Slurm, Release::V26_05, "NodeSet=all Feature=all\nPartitionName=all Nodes=all\n"),
+            ["line 1: where NodeSet=all is named Slurm takes all nodes: choose another name"]
+        );
     }
 
     #[test]

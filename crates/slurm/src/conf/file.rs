@@ -241,6 +241,9 @@ impl ConfFile {
         if key.is_reserved(self.kind, &value) {
             return Err(at(key.name)(Reason::Reserved));
         }
+        if let Some((key, reason)) = &line.refused {
+            return Err(at(&format!("{} on the line {}={value}", key.name, first.name))(reason.clone()));
+        }
         let is_defaults = key.is_defaults(&value);
         let written = |value: &str| quote::quoted_among_others(value).map_err(Reason::from);
         let mut text = format!("{}={}", key.name, written(&value).map_err(at(key.name))?);

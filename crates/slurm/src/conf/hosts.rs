@@ -30,6 +30,11 @@ impl HostExpr {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether this stands for all nodes where Slurm looks for nodes and sets of them.
+    pub(super) fn is_all(&self) -> bool {
+        self.0.eq_ignore_ascii_case("ALL")
+    }
 }
 
 impl From<HostExpr> for String {

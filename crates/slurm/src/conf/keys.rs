@@ -96,9 +96,11 @@ impl Key {
         ["NodeName", "PartitionName"].contains(&self.name) && name.eq_ignore_ascii_case("DEFAULT")
     }
 
-    /// Whether no node can be called this in slurm.conf, since it stands for all of them.
+    /// Whether no node and no set of nodes can be called this in slurm.conf, since it stands for all nodes.
     pub(super) fn is_reserved(&self, file: FileKind, name: &str) -> bool {
-        file == FileKind::Slurm && self.name == "NodeName" && name.eq_ignore_ascii_case("ALL")
+        file == FileKind::Slurm
+            && ["NodeName", "NodeSet"].contains(&self.name)
+            && name.eq_ignore_ascii_case("ALL")
     }
 
     /// Whether this cannot stand on a line of defaults: each node has its own.

@@ -2,6 +2,7 @@
 
 use super::document::{self, Fault, Pair};
 use super::keys::{self, Key};
+use super::problem::Reason;
 use super::scan;
 use super::value::Value;
 
@@ -11,6 +12,8 @@ pub struct ConfLine {
     pub(super) first: (Key, Value),
     more: Vec<(Key, Cell)>,
     extra: Extra,
+    /// What makes no line of it, and where.
+    pub(super) refused: Option<(Key, Reason)>,
 }
 
 /// What stands after a key on a line.
@@ -23,7 +26,7 @@ pub(super) enum Cell {
 
 impl ConfLine {
     pub(super) fn new(key: Key, value: impl Into<Value>) -> Self {
-        Self { first: (key, value.into()), more: Vec::new(), extra: Extra::default() }
+        Self { first: (key, value.into()), more: Vec::new(), extra: Extra::default(), refused: None }
     }
 
     /// One without a value, or with an empty one, is left out.
@@ -41,6 +44,11 @@ impl ConfLine {
 
     pub(super) fn empty(mut self, key: Key) -> Self {
         self.more.push((key, Cell::Empty));
+        self
+    }
+
+    pub(super) fn refuse(mut self, key: Key, reason: Reason) -> Self {
+        self.refused = Some((key, reason));
         self
     }
 

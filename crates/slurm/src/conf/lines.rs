@@ -3,6 +3,7 @@
 use super::hosts::HostExpr;
 use super::keys::{block, gres, job_container, slurm, tree};
 use super::line::{ConfLine, Extra};
+use super::problem::Reason;
 use super::value::{Value, Word};
 use crate::units::{Memory, TimeLimit};
 
@@ -104,6 +105,7 @@ pub enum PartitionNodes {
     All,
     /// `Nodes=""`.
     None,
+    /// What is called `all` is refused here, since it would be all nodes.
     Some(HostExpr),
 }
 
@@ -150,6 +152,7 @@ impl From<PartitionLine> for ConfLine {
         let line = match partition.nodes {
             None => line,
             Some(PartitionNodes::All) => line.require(key::Nodes, "ALL"),
+            Some(PartitionNodes::Some(nodes)) if nodes.is_all() => line.refuse(key::Nodes, Reason::AllNodes),
             Some(PartitionNodes::Some(nodes)) => line.require(key::Nodes, nodes),
             Some(PartitionNodes::None) => line.empty(key::Nodes),
         };

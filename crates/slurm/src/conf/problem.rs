@@ -44,9 +44,12 @@ pub enum Reason {
     #[error("Slurm would take this name for the defaults of all lines after it: choose another")]
     Defaults,
     #[error(
-        "this name stands for all nodes, and slurmctld does not start with one that is called so: choose another"
+        "this name stands for all nodes in Slurm, which starts with no node of that name and makes no set of it: choose \
+         another"
     )]
     Reserved,
+    #[error("Slurm would take this name for all nodes: choose another, or say that all are meant")]
+    AllNodes,
     #[error("slurmctld does not start with it among the defaults of nodes: set it on the lines of the nodes")]
     OfOneNode,
     #[error(

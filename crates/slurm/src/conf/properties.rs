@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::keys::{slurm as key, slurmdbd};
 use super::{
     ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, NodeSetLine, PartitionLine,
-    Release, Word, check_invariants,
+    PartitionNodes, Release, Word, check_invariants,
 };
 use super::{GresLine, HostExpr};
 
@@ -178,10 +178,19 @@ fn what_ends_slurmctld_is_not_written() {
     let node = |name: &str| NodeLine::new(HostExpr::new(name).unwrap());
     let external = || NodeLine { state: Some(InitialState::External), ..node("n1") };
     let set = |name: &str| NodeSetLine { name: Word::new(name).unwrap(), nodes: None, feature: None };
+    let nodes = |nodes: &str| PartitionLine {
+        nodes: HostExpr::new(nodes).ok().map(PartitionNodes::Some),
+        ..PartitionLine::new(Word::new("p").unwrap())
+    };
     let removed = "known to no release of stock Slurm";
     for (file, expected) in [
         (slurm().line(external()), "State on the line NodeName=n1: known since 25.05"),
         (slurm().line(node("All")), "NodeName: this name stands for all nodes"),
+        (slurm().line(set("all")), "NodeSet: this name stands for all nodes"),
+        (
+            slurm().line(nodes("All")),
+            "Nodes on the line PartitionName=p: Slurm would take this name for all nodes",
+        ),
         (
             slurm().line(node("n[1-2]")).line(set("n2")),
             "NodeSet=n2: n2 is the name of a node and of a set of nodes, and no daemon",

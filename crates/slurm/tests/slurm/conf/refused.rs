@@ -196,6 +196,17 @@ pub(crate) async fn names_that_would_end_or_be_lost_are_guarded(version: SlurmVe
     let node = bench.ask("scontrol --oneliner show node worker-1").await?;
     ensure!(node.contains("CPUTot=3 "), node);
 
+    put_base(
+        &bench,
+        &site,
+        "NodeSet=All Nodes=static-0\nPartitionName=p Nodes=all\nPartitionName=q Nodes=All,worker-0\n",
+    )?;
+    let partitions =
+        bench.ask("scontrol --oneliner show partition p; scontrol --oneliner show partition q").await?;
+    let counts: Vec<&str> =
+        partitions.split_whitespace().filter_map(|word| word.strip_prefix("TotalNodes=")).collect();
+    assert_eq!(counts, ["6", "2"], "{partitions}");
+
     put_base(&bench, &site, "PartitionName=default Nodes=ALL\n")?;
     let partition = bench.ask("scontrol --oneliner show partition default").await?;
     ensure!(partition.contains("Partition default not found"), partition);
