@@ -41,7 +41,8 @@ pub use keys::{FileKind, Key, Kind};
 pub use line::{ConfLine, Extra, ExtraError};
 pub use lines::{
     Below, BlockLine, DownNodesLine, GresLine, InitialState, JobContainerLine, Location, NodeLine,
-    NodeSetLine, PartitionLine, PartitionNodes, PowerActionLine, SlurmctldHost, SwitchLine,
+    NodeSetLine, OverSubscribe, PartitionLine, PartitionNodes, PartitionState, PowerActionLine, PreemptMode,
+    SlurmctldHost, SwitchLine,
 };
 pub use merge::Union;
 pub use owned::{Guard, Owned, owned, unions};

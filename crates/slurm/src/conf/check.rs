@@ -148,7 +148,7 @@ impl Check {
             );
         } else if let Some(ValueRule { values, support, instead, .. }) = refusal {
             let what = match values {
-                Values::Is(_) => format!("this value of {name} is {support}"),
+                Values::Is(_) | Values::Has(_) => format!("this value of {name} is {support}"),
                 Values::Any | Values::AllBut(_) => format!("{name} was removed"),
             };
             say(Severity::Error, format!("{what}, and Slurm {release} does not start with it: {instead}"));

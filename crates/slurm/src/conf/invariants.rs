@@ -117,10 +117,9 @@ fn a_line_has_the_keys_that_were_set(text: &str) {
     if let Ok(word) = Word::new(text) {
         let action = PowerActionLine { name: word.clone(), location: Location::Slurmd, program: given() };
         lines.push((FileKind::Slurm, action.into(), &["Location", "Program"]));
-        let state = Some(word.clone());
         let nodes = hosts.map_or(PartitionNodes::None, PartitionNodes::Some);
-        let partition = PartitionLine { nodes: Some(nodes), state, ..PartitionLine::new(word) };
-        lines.push((FileKind::Slurm, partition.into(), &["Nodes", "State"]));
+        let partition = PartitionLine { nodes: Some(nodes), ..PartitionLine::new(word) };
+        lines.push((FileKind::Slurm, partition.into(), &["Nodes"]));
     }
     for (kind, line, keys) in lines {
         let mut file = ConfFile::new(kind, RELEASE);

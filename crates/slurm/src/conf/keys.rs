@@ -64,6 +64,12 @@ pub enum Kind {
     Seconds,
     /// The state that a node begins with.
     NodeState,
+    /// One of these words, in any case.
+    OneOf(&'static [&'static str]),
+    /// How jobs share nodes: `NO`, `EXCLUSIVE`, or `YES` and `FORCE` with how many of them, `FORCE:2`, or without.
+    Share,
+    /// What becomes of jobs that are preempted: one word of several, with `GANG`, `WITHIN` or `PRIORITY`.
+    Preempt,
     /// Nodes: a host list, `ALL`, names of sets. Functions in braces are not looked into.
     Hosts,
     /// Text that may be there several times, each of which counts: `Prolog`.

@@ -99,6 +99,70 @@ impl From<NodeSetLine> for ConfLine {
     }
 }
 
+/// Whether jobs are put into a partition, and started there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartitionState {
+    Up,
+    Down,
+    Drain,
+    Inactive,
+}
+
+impl From<PartitionState> for Value {
+    fn from(state: PartitionState) -> Self {
+        Self::from(match state {
+            PartitionState::Up => "UP",
+            PartitionState::Down => "DOWN",
+            PartitionState::Drain => "DRAIN",
+            PartitionState::Inactive => "INACTIVE",
+        })
+    }
+}
+
+/// How jobs share the nodes of a partition, and how many of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverSubscribe {
+    No,
+    Exclusive,
+    /// Those that ask for it. Without a number 4.
+    Yes(Option<u16>),
+    /// All of them. Without a number 4.
+    Force(Option<u16>),
+}
+
+impl From<OverSubscribe> for Value {
+    fn from(share: OverSubscribe) -> Self {
+        Self::Text(match share {
+            OverSubscribe::No => "NO".to_owned(),
+            OverSubscribe::Exclusive => "EXCLUSIVE".to_owned(),
+            OverSubscribe::Yes(None) => "YES".to_owned(),
+            OverSubscribe::Yes(Some(jobs)) => format!("YES:{jobs}"),
+            OverSubscribe::Force(None) => "FORCE".to_owned(),
+            OverSubscribe::Force(Some(jobs)) => format!("FORCE:{jobs}"),
+        })
+    }
+}
+
+/// What becomes of jobs of a partition that others preempt. `GANG` is of the whole cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PreemptMode {
+    Off,
+    Cancel,
+    Requeue,
+    Suspend,
+}
+
+impl From<PreemptMode> for Value {
+    fn from(mode: PreemptMode) -> Self {
+        Self::from(match mode {
+            PreemptMode::Off => "OFF",
+            PreemptMode::Cancel => "CANCEL",
+            PreemptMode::Requeue => "REQUEUE",
+            PreemptMode::Suspend => "SUSPEND",
+        })
+    }
+}
+
 /// Which nodes a partition has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartitionNodes {
@@ -116,14 +180,12 @@ pub struct PartitionLine {
     pub nodes: Option<PartitionNodes>,
     pub default: Option<bool>,
     pub priority_tier: Option<u16>,
-    pub preempt_mode: Option<Word>,
+    pub preempt_mode: Option<PreemptMode>,
     pub hidden: Option<bool>,
     pub max_time: Option<TimeLimit>,
     pub default_time: Option<TimeLimit>,
-    /// `UP`, `DOWN`, `DRAIN` or `INACTIVE`.
-    pub state: Option<Word>,
-    /// `YES`, `NO`, `EXCLUSIVE` or `FORCE`, with a number of jobs or without.
-    pub over_subscribe: Option<Word>,
+    pub state: Option<PartitionState>,
+    pub over_subscribe: Option<OverSubscribe>,
     pub extra: Extra,
 }
 

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::keys::{slurm as key, slurmdbd};
 use super::{
-    ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, NodeSetLine, PartitionLine,
-    PartitionNodes, Release, Word, check_invariants,
+    ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, NodeSetLine, OverSubscribe,
+    PartitionLine, PartitionNodes, Release, Word, check_invariants,
 };
 use super::{GresLine, HostExpr};
 
@@ -146,7 +146,7 @@ fn a_users_pairs_win_also_in_other_words() {
         ..NodeLine::new(HostExpr::new("n1").unwrap())
     };
     let partition = PartitionLine {
-        over_subscribe: Word::new("NO").ok(),
+        over_subscribe: Some(OverSubscribe::No),
         extra: Extra::read("Shared=YES", key::partition::ALL, &[]).unwrap(),
         ..PartitionLine::new(Word::new("p").unwrap())
     };
@@ -182,6 +182,8 @@ fn what_ends_slurmctld_is_not_written() {
         nodes: HostExpr::new(nodes).ok().map(PartitionNodes::Some),
         ..PartitionLine::new(Word::new("p").unwrap())
     };
+    let sharing =
+        |share| PartitionLine { over_subscribe: Some(share), ..PartitionLine::new(Word::new("p").unwrap()) };
     let removed = "known to no release of stock Slurm";
     for (file, expected) in [
         (slurm().line(external()), "State on the line NodeName=n1: known since 25.05"),
@@ -199,6 +201,11 @@ fn what_ends_slurmctld_is_not_written() {
             slurm().line(NodeLine { address: HostExpr::new("a").ok(), ..node("DEFAULT") }),
             "NodeAddr on the line NodeName=DEFAULT: slurmctld does not start with it among the defaults",
         ),
+        (
+            slurm().line(sharing(OverSubscribe::Yes(Some(1)))),
+            "OverSubscribe on the line PartitionName=p: the value is none",
+        ),
+        (slurm().line(sharing(OverSubscribe::Force(Some(0)))), "FORCE:n from 1 on"),
         (slurm().set(&key::AccountingStoreJobComment, true), removed),
         (slurm().set(&key::AccountingStorageLoc, "x"), removed),
         (slurm().set(&key::SallocDefaultCommand, "x"), removed),

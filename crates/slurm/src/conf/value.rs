@@ -159,6 +159,12 @@ pub enum Unfit {
     Seconds,
     #[error("is no state for a node to begin with: UNKNOWN, CLOUD, FUTURE, DOWN or DRAIN are some")]
     NodeState,
+    #[error("is none of {}", .0.join(", "))]
+    OneOf(&'static [&'static str]),
+    #[error("is none of NO, EXCLUSIVE, YES, FORCE, and YES:n from 2 on and FORCE:n from 1 on, up to 32767")]
+    Share,
+    #[error("is none of OFF, CANCEL, REQUEUE, SUSPEND, alone or with one of GANG, WITHIN and PRIORITY")]
+    Preempt,
     #[error("is a time, which this key does not take: write the number in the unit of the key")]
     NoTime,
     #[error(transparent)]
@@ -181,6 +187,24 @@ impl Kind {
             Self::NodeState => {
                 let found = NODE_STATES.iter().any(|word| word.eq_ignore_ascii_case(text));
                 if found { Ok(()) } else { Err(Unfit::NodeState) }
+            }
+            Self::OneOf(words) => {
+                let found = words.iter().any(|word| word.eq_ignore_ascii_case(text));
+                if found { Ok(()) } else { Err(Unfit::OneOf(words)) }
+            }
+            Self::Share => {
+                if is_share(text) {
+                    Ok(())
+                } else {
+                    Err(Unfit::Share)
+                }
+            }
+            Self::Preempt => {
+                if is_preempt_mode(text) {
+                    Ok(())
+                } else {
+                    Err(Unfit::Preempt)
+                }
             }
             Self::U16 => whole_number(text, u16::MAX.into(), false),
             Self::U32 => whole_number(text, u32::MAX.into(), true),
@@ -215,6 +239,29 @@ const NODE_STATES: [&str; 13] = [
     "ALLOCATED",
     "MIXED",
 ];
+
+/// Of a number of jobs that is too small Slurm makes `NO`, and of one that is too large another.
+fn is_share(text: &str) -> bool {
+    let (word, jobs) = text.split_once(':').map_or((text, None), |(word, jobs)| (word, Some(jobs)));
+    let is = |other: &str| word.eq_ignore_ascii_case(other);
+    let Some(jobs) = jobs else { return ["NO", "EXCLUSIVE", "YES", "FORCE"].into_iter().any(is) };
+    let digits = jobs.bytes().all(|byte| byte.is_ascii_digit());
+    let jobs = jobs.parse::<u16>().ok().filter(|jobs| digits && *jobs <= 0x7fff);
+    jobs.is_some_and(|jobs| (is("YES") && jobs > 1) || (is("FORCE") && jobs > 0))
+}
+
+fn is_preempt_mode(text: &str) -> bool {
+    let has = |words: &[&str]| {
+        let named = |word: &&str| words.iter().any(|other| other.eq_ignore_ascii_case(word));
+        text.split(',').filter(named).count()
+    };
+    let modes = has(&["OFF", "CLUSTER", "CANCEL", "REQUEUE", "ON", "SUSPEND"]);
+    let more = has(&["GANG", "WITHIN", "PRIORITY"]);
+    let alone = has(&["GANG"]) == 0 || has(&["WITHIN", "PRIORITY"]) == 0;
+    // Slurm steps over what is empty between commas.
+    let empty = has(&[""]);
+    modes <= 1 && alone && modes + more + empty == text.split(',').count()
+}
 
 fn is_infinite(text: &str) -> bool {
     text.eq_ignore_ascii_case("UNLIMITED") || text.eq_ignore_ascii_case("INFINITE")
@@ -300,6 +347,25 @@ mod tests {
         for bad in ["", "x", "nan", "95%"] {
             assert_eq!(Kind::Float.check(bad), Err(Unfit::Float), "{bad}");
         }
+    }
+
+    #[test]
+    fn words_of_partitions_are_those_that_slurm_reads() {
+        for good in ["no", "EXCLUSIVE", "Yes", "YES:2", "force:1", "FORCE:32767"] {
+            assert_eq!(Kind::Share.check(good), Ok(()), "{good}");
+        }
+        for bad in ["", "TRUE", "YES:1", "YES:", "FORCE:0", "FORCE:+2", "FORCE:32768", "NO:2", "YES,NO"] {
+            assert_eq!(Kind::Share.check(bad), Err(Unfit::Share), "{bad}");
+        }
+        for good in ["off", "SUSPEND,GANG", "gang,suspend", "REQUEUE,WITHIN", "PRIORITY,CANCEL,", "GANG"] {
+            assert_eq!(Kind::Preempt.check(good), Ok(()), "{good}");
+        }
+        for bad in ["ENABLED", "OFF,CANCEL", "SUSPEND,GANG,WITHIN", "PRIORITY,GANG", "SUSPEND GANG"] {
+            assert_eq!(Kind::Preempt.check(bad), Err(Unfit::Preempt), "{bad}");
+        }
+        let state = Kind::OneOf(&["UP", "DOWN"]);
+        assert_eq!((state.check("down"), state.check("UPP")), (Ok(()), Err(Unfit::OneOf(&["UP", "DOWN"]))));
+        assert_eq!(Unfit::OneOf(&["UP", "DOWN"]).to_string(), "is none of UP, DOWN");
     }
 
     #[test]

@@ -7,8 +7,9 @@ use super::api::keys::{self, block, cgroup, gres, job_container, mpi, slurm as k
 use super::api::{
     Below, Block, BlockLine, ConfFile, DirConf, DownNodesLine, Extra, FileKind, GresLine, HostExpr,
     InitialState, JobContainerLine, Location, Namespace, NamespaceNodes, NamespaceYaml, NodeLine,
-    NodeSetLine, Options, PartitionLine, PartitionNodes, PlugStack, Plugin, PowerActionLine, Release, Shape,
-    SlurmctldHost, Switch, SwitchLine, Topology, TopologyYaml, Union, Word,
+    NodeSetLine, Options, OverSubscribe, PartitionLine, PartitionNodes, PartitionState, PlugStack, Plugin,
+    PowerActionLine, PreemptMode, Release, Shape, SlurmctldHost, Switch, SwitchLine, Topology, TopologyYaml,
+    Union, Word,
 };
 use super::units::{Memory, TimeLimit};
 
@@ -218,14 +219,14 @@ fn nodes_and_partitions(file: &mut ConfFile, site: &Site) {
         default: Some(true),
         priority_tier: Some(10),
         max_time: Some(TimeLimit::Unlimited),
-        state: Some(word("UP")),
-        over_subscribe: Some(word("YES")),
+        state: Some(PartitionState::Up),
+        over_subscribe: Some(OverSubscribe::Yes(None)),
         ..PartitionLine::new(word("main"))
     })
     .line(PartitionLine {
         nodes: Some(PartitionNodes::All),
         default: Some(false),
-        preempt_mode: Some(word("OFF")),
+        preempt_mode: Some(PreemptMode::Off),
         hidden: Some(true),
         default_time: Some(TimeLimit::Seconds(90 * 60)),
         ..PartitionLine::new(word("hidden"))

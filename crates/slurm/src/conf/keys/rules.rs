@@ -17,6 +17,8 @@ pub struct ValueRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
     Is(&'static str),
+    /// This one, and others beside it with commas between them.
+    Has(&'static str),
     /// The key is read only to say that it is gone.
     Any,
     AllBut(&'static str),
@@ -45,6 +47,7 @@ pub const VALUE_RULES: &[ValueRule] = &[
         "remove it, and for FastSchedule=2 set SlurmdParameters=config_overrides instead",
     ),
     rule("FirstJobId", Values::Is("0"), Support::NEVER, "set 1 or more"),
+    rule("PreemptMode", Values::Has("PRIORITY"), Support::since(Release::V25_05), "choose another"),
     rule(
         "SallocDefaultCommand",
         Values::Any,
@@ -66,6 +69,7 @@ impl Values {
     fn has(self, value: &str) -> bool {
         match self {
             Self::Is(one) => one.eq_ignore_ascii_case(value),
+            Self::Has(one) => value.split(',').any(|word| one.eq_ignore_ascii_case(word)),
             Self::Any => true,
             Self::AllBut(one) => !one.eq_ignore_ascii_case(value),
         }

@@ -1,7 +1,7 @@
 //! slurm.conf: what slurmctld, slurmd and every command read, and what stands on the lines of nodes and partitions.
 
 use super::Key;
-use super::Kind::{Each, Hosts, HostsLine, Line, Seconds, Text, Time, U16, U32, U64, YesNo};
+use super::Kind::{Each, Hosts, HostsLine, Line, Preempt, Seconds, Text, Time, U16, U32, U64, YesNo};
 use crate::conf::release::Release::{V24_11, V25_05, V25_11, V26_05};
 
 keys! {
@@ -144,7 +144,7 @@ keys! {
     PowerParameters: Text => defunct(V24_11);
     PowerPlugin: Text => defunct(V24_11);
     PreemptExemptTime: Time;
-    PreemptMode: Text;
+    PreemptMode: Preempt;
     PreemptParameters: Text;
     PreemptType: Text;
     PrEpParameters: Text;
@@ -299,7 +299,7 @@ pub mod node {
 /// On a line `PartitionName=`.
 pub mod partition {
     use super::super::Key;
-    use super::super::Kind::{Hosts, Seconds, Text, Time, U16, U32, U64, YesNo};
+    use super::super::Kind::{Hosts, OneOf, Preempt, Seconds, Share, Text, Time, U16, U32, U64, YesNo};
     use crate::conf::release::Release::{V25_05, V26_05};
 
     keys! {
@@ -318,7 +318,7 @@ pub mod partition {
         DenyAccounts: Text;
         DenyQos: Text;
         DisableRootJobs: YesNo;
-        Exclusive: Text => since(V26_05);
+        Exclusive: OneOf(&["NO", "NONE", "NODE", "USER", "TOPO"]) => since(V26_05);
         ExclusiveTopo: YesNo;
         ExclusiveUser: YesNo;
         GraceTime: U32;
@@ -332,10 +332,10 @@ pub mod partition {
         MaxTime: Time;
         MinNodes: U32;
         Nodes: Hosts;
-        OverSubscribe: Text;
+        OverSubscribe: Share;
         OverTimeLimit: Text;
         PowerDownOnIdle: YesNo;
-        PreemptMode: Text;
+        PreemptMode: Preempt;
         Priority: U16;
         PriorityJobFactor: U16;
         PriorityTier: U16;
@@ -343,9 +343,10 @@ pub mod partition {
         ReqResv: YesNo;
         ResumeTimeout: U16;
         RootOnly: YesNo;
-        SelectTypeParameters: Text;
-        Shared: Text;
-        State: Text;
+        // Slurm looks only at how these words, and those of the state, begin.
+        SelectTypeParameters: OneOf(&["CR_Core", "CR_Core_Memory", "CR_Socket", "CR_Socket_Memory"]);
+        Shared: Share;
+        State: OneOf(&["UP", "DOWN", "DRAIN", "INACTIVE"]);
         SuspendTime: Seconds;
         SuspendTimeout: U16;
         Topology: Text => since(V25_05);

@@ -69,7 +69,7 @@ pub(crate) async fn what_this_build_lacks_is_refused(version: SlurmVersion) -> R
     for rule in keys::VALUE_RULES {
         let Some(key) = FileKind::Slurm.key(rule.key) else { continue };
         let value = match rule.values {
-            Values::Is(value) => value,
+            Values::Is(value) | Values::Has(value) => value,
             Values::Any => sample(key.kind),
             Values::AllBut(_) => "0",
         };

@@ -203,6 +203,9 @@ pub(super) fn sample(kind: Kind) -> &'static str {
         Kind::Time | Kind::Seconds => "1",
         Kind::YesNo => "yes",
         Kind::NodeState => "UNKNOWN",
+        Kind::OneOf(words) => words.first().unwrap_or(&"x"),
+        Kind::Share => "NO",
+        Kind::Preempt => "OFF",
         Kind::Text | Kind::Each | Kind::Hosts | Kind::Line(_) | Kind::HostsLine(_) => "x",
     }
 }

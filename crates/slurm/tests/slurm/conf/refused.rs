@@ -22,6 +22,21 @@ const LINES: &[(&str, Ends)] = &[
     ("PartitionName=q DefaultTime=99999999999", Some("Bad value")),
     ("PriorityMaxAge=soon", Some("Bad value")),
     ("SuspendTime=4294967296", Some("Bad value")),
+    ("PartitionName=q State=ENABLED", Some("Bad value")),
+    ("PartitionName=q State=\"\"", Some("Bad value")),
+    ("PartitionName=q OverSubscribe=TRUE", Some("Bad value")),
+    ("PartitionName=q Shared=2", Some("Bad value")),
+    ("PreemptMode=CANCEL,REQUEUE", Some("PreemptMode=CANCEL,REQUEUE invalid")),
+    ("PreemptMode=GANG,WITHIN", Some("PreemptMode=GANG,WITHIN invalid")),
+    ("PreemptMode=BANANA", Some("PreemptMode=BANANA invalid")),
+    ("PartitionName=q SelectTypeParameters=CR_CPU", Some("Bad value")),
+    ("PartitionName=q Exclusive=YES", Some("Exclusive")),
+    // Taken for a mode that there is not, for UP, for CR_Core, for NO and for another number.
+    ("PartitionName=q PreemptMode=ENABLED", None),
+    ("PartitionName=q State=UPP", None),
+    ("PartitionName=q SelectTypeParameters=CR_Core_Memori", None),
+    ("PartitionName=q OverSubscribe=YES:1", None),
+    ("PartitionName=q OverSubscribe=FORCE:32768", None),
     // Taken for z5, for nothing, and for `z]`.
     ("NodeName=z[5-] State=CLOUD", None),
     ("DownNodes=z[1-", None),
@@ -34,6 +49,9 @@ const LINES: &[(&str, Ends)] = &[
 ];
 
 const GOOD: &str = "SuspendExcNodes=worker-[0-1]:1,static-0\nSuspendTime=none\nPreemptExemptTime=-1\nPriorityMaxAge=2-12\n\
+                    PartitionName=DEFAULT SelectTypeParameters=cr_core_memory PreemptMode=gang,requeue\n\
+                    PartitionName=r State=Inactive OverSubscribe=force:32767 PreemptMode=WITHIN,cluster\n\
+                    PartitionName=s State=drain Shared=exclusive\nPartitionName=t SelectTypeParameters=CR_Socket\n\
                     PartitionName=q Nodes=switch{s1} MaxTime=Unlimited DefaultTime=90:30 SuspendTime=INFINITE\n";
 
 pub(crate) async fn broken_times_and_host_lists_are_found(version: SlurmVersion) -> Result<()> {
@@ -54,8 +72,15 @@ pub(crate) async fn broken_times_and_host_lists_are_found(version: SlurmVersion)
             ensure!(super::config(&answer).get("suspendtime").is_some_and(|time| time == "0 sec"), answer);
         }
     }
-    assert_eq!(Document::read(FileKind::Slurm, GOOD).check(bench.release()), []);
-    put_base(&bench, &site(), GOOD)?;
+    let newer = match version {
+        SlurmVersion::V24_11 => "",
+        SlurmVersion::V26_05 => {
+            "PartitionName=u Exclusive=Topo PreemptMode=priority,suspend\nPartitionName=v Exclusive=none\n"
+        }
+    };
+    let good = format!("{GOOD}{newer}");
+    assert_eq!(Document::read(FileKind::Slurm, &good).check(bench.release()), []);
+    put_base(&bench, &site(), &good)?;
     let shown = bench.config().await?;
     assert_eq!(shown.get("suspendtime").map(String::as_str), Some("INFINITE"));
     Ok(())
