@@ -17,6 +17,7 @@ mod lines;
 mod merge;
 mod named;
 mod owned;
+mod per_node;
 mod plugstack;
 mod problem;
 mod quote;
@@ -46,6 +47,7 @@ pub use lines::{
 };
 pub use merge::Union;
 pub use owned::{Guard, Owned, owned, unions};
+pub use per_node::Uneven;
 pub use plugstack::{PlugStack, Plugin, PluginFinding, check_plugstack};
 pub use problem::{Problem, Problems, Reason};
 pub use quote::Unwritable;

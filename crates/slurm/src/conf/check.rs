@@ -5,6 +5,7 @@ use std::fmt;
 use super::document::{Document, Setting};
 use super::keys::{self, FileKind, Key, ValueRule, Values, slurm};
 use super::owned::{Guard, Owned, owned};
+use super::per_node;
 use super::release::Release;
 use super::twice;
 
@@ -107,10 +108,15 @@ impl Check {
             };
             findings.push(finding(self.line, severity, Some(&setting.key), message));
         }
-        let is_defaults = key.is_defaults(&setting.value);
+        let first = key;
+        let is_defaults = first.is_defaults(&setting.value);
         for pair in &setting.more {
             if let Some(key) = keys::find(keys, &pair.key) {
                 findings.extend(self.pair(key, &pair.value, pair.operator));
+                if let Err(uneven) = per_node::check(self.file, first, &setting.value, key, &pair.value) {
+                    let message = format!("{}: {uneven}", key.name);
+                    findings.push(finding(self.line, Severity::Error, Some(&pair.key), message));
+                }
                 if is_defaults && key.is_of_one_node() {
                     let message = format!(
                         "slurmctld does not start with {} among the defaults of nodes: set it on their own lines",
@@ -300,6 +306,14 @@ mod tests {
         let text = "NodeName=DEFAULT CPUs=1\nNodeName=default nodeaddr=x\nNodeName=DEFAULT NodeHostname=x\n\
                     NodeName=DEFAULT BcastAddr=x\nNodeName=n1 NodeAddr=x\n";
         assert_eq!(errors(text), [2, 3, 4]);
+    }
+
+    #[test]
+    fn a_line_with_more_or_fewer_addresses_than_nodes_is_an_error() {
+        let message = "line 1: NodeAddr: there are 3 of it for 4 nodes: give one for all, or one for each";
+        let text = "NodeName=w-[0-3] NodeAddr=w-[0-2].svc Port=7000\n";
+        assert_eq!(check(FileKind::Slurm, Release::V26_05, text), [message]);
+        assert_eq!(errors("NodeName=n1 Port=0\nNodeName=n2 Port=7000\nNodeName=n3 Port=abc\n"), [1, 3]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::fmt;
 use super::document::Document;
 use super::keys::{self, FileKind, Key, slurm};
 use super::line::{Cell, ConfLine};
+use super::per_node;
 use super::problem::{Problem, Problems, Reason};
 use super::quote::{self, Unwritable};
 use super::release::Release;
@@ -256,8 +257,10 @@ impl ConfFile {
                 return Err(at(&place)(Reason::OfOneNode));
             }
             let value = match cell {
-                Cell::Value(value) => {
-                    let (_, text) = self.checked(keys, &key, &value).map_err(at(&place))?;
+                Cell::Value(cell) => {
+                    let (_, text) = self.checked(keys, &key, &cell).map_err(at(&place))?;
+                    let even = per_node::check(self.kind, first, &value, &key, &text);
+                    even.map_err(Reason::from).map_err(at(&place))?;
                     written(&text).map_err(at(&place))?
                 }
                 Cell::Empty => {

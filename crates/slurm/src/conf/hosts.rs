@@ -67,6 +67,15 @@ pub(super) fn check_value(text: &str) -> Result<(), HostExprError> {
     }
 }
 
+/// Ports as Slurm takes them apart: with brackets around them or, where they are several, without.
+pub(super) fn ports(text: &str) -> Result<Hostlist, HostlistError> {
+    if !text.starts_with('[') && text.contains(['-', ',']) {
+        Hostlist::parse(&format!("[{text}]"))
+    } else {
+        Hostlist::parse(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

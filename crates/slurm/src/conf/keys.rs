@@ -70,6 +70,8 @@ pub enum Kind {
     Share,
     /// What becomes of jobs that are preempted: one word of several, with `GANG`, `WITHIN` or `PRIORITY`.
     Preempt,
+    /// A port for all nodes of a line, or one for each: `7000`, `7000-7003`.
+    Ports,
     /// Nodes: a host list, `ALL`, names of sets. Functions in braces are not looked into.
     Hosts,
     /// Text that may be there several times, each of which counts: `Prolog`.

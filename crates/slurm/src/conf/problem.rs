@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::document::Fault;
+use super::per_node::Uneven;
 use super::quote::Unwritable;
 use super::release::{Release, Support};
 use super::value::Unfit;
@@ -50,6 +51,8 @@ pub enum Reason {
     Reserved,
     #[error("Slurm would take this name for all nodes: choose another, or say that all are meant")]
     AllNodes,
+    #[error(transparent)]
+    Uneven(#[from] Uneven),
     #[error("slurmctld does not start with it among the defaults of nodes: set it on the lines of the nodes")]
     OfOneNode,
     #[error(

@@ -188,6 +188,14 @@ fn what_ends_slurmctld_is_not_written() {
     for (file, expected) in [
         (slurm().line(external()), "State on the line NodeName=n1: known since 25.05"),
         (slurm().line(node("All")), "NodeName: this name stands for all nodes"),
+        (
+            slurm().line(NodeLine { address: HostExpr::new("w-[0-2].svc").ok(), ..node("w-[0-3]") }),
+            "NodeAddr on the line NodeName=w-[0-3]: there are 3 of it for 4 nodes",
+        ),
+        (
+            slurm().line(NodeLine { port: Some(0), ..node("n1") }),
+            "Port on the line NodeName=n1: the value is no port from 1 to 65535",
+        ),
         (slurm().line(set("all")), "NodeSet: this name stands for all nodes"),
         (
             slurm().line(nodes("All")),

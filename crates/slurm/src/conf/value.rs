@@ -165,6 +165,8 @@ pub enum Unfit {
     Share,
     #[error("is none of OFF, CANCEL, REQUEUE, SUSPEND, alone or with one of GANG, WITHIN and PRIORITY")]
     Preempt,
+    #[error("is no port from 1 to 65535, and no list of them")]
+    Ports,
     #[error("is a time, which this key does not take: write the number in the unit of the key")]
     NoTime,
     #[error(transparent)]
@@ -204,6 +206,13 @@ impl Kind {
                     Ok(())
                 } else {
                     Err(Unfit::Preempt)
+                }
+            }
+            Self::Ports => {
+                if are_ports(text) {
+                    Ok(())
+                } else {
+                    Err(Unfit::Ports)
                 }
             }
             Self::U16 => whole_number(text, u16::MAX.into(), false),
@@ -248,6 +257,20 @@ fn is_share(text: &str) -> bool {
     let digits = jobs.bytes().all(|byte| byte.is_ascii_digit());
     let jobs = jobs.parse::<u16>().ok().filter(|jobs| digits && *jobs <= 0x7fff);
     jobs.is_some_and(|jobs| (is("YES") && jobs > 1) || (is("FORCE") && jobs > 0))
+}
+
+fn are_ports(text: &str) -> bool {
+    let is_port = |port: &str| {
+        port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    };
+    let list = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    let mut ranges = list.split([',', ' ', '\t']).filter(|range| !range.is_empty());
+    // Not expanded: a short text can stand for all ports, and a file can have many of them.
+    hosts::ports(text).is_ok()
+        && ranges.all(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            is_port(first) && is_port(last)
+        })
 }
 
 fn is_preempt_mode(text: &str) -> bool {
@@ -346,6 +369,16 @@ mod tests {
         }
         for bad in ["", "x", "nan", "95%"] {
             assert_eq!(Kind::Float.check(bad), Err(Unfit::Float), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ports_are_those_that_slurm_reads() {
+        for good in ["", "1", "65535", "7000-7003", "7000,7002", "[7000-7003]", "7000 7002"] {
+            assert_eq!(Kind::Ports.check(good), Ok(()), "{good}");
+        }
+        for bad in ["0", "abc", "65536", "0x10", "7000x", "7003-7000", "65530-65540", "[7000"] {
+            assert_eq!(Kind::Ports.check(bad), Err(Unfit::Ports), "{bad}");
         }
     }
 

@@ -259,7 +259,7 @@ keys! {
 /// On a line `NodeName=`.
 pub mod node {
     use super::super::Key;
-    use super::super::Kind::{Hosts, NodeState, Seconds, Text, U16, U32, U64, YesNo};
+    use super::super::Kind::{Hosts, NodeState, Ports, Seconds, Text, U16, U32, U64, YesNo};
     use crate::conf::release::Release::{V25_05, V25_11, V26_05};
 
     keys! {
@@ -279,7 +279,7 @@ pub mod node {
         NodeAddr: Hosts;
         NodeHostname: Hosts;
         Parameters: Text => since(V25_11);
-        Port: Text;
+        Port: Ports;
         Procs: U16;
         RealMemory: U64;
         Reason: Text;

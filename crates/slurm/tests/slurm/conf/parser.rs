@@ -199,7 +199,7 @@ echo \"@ ${text#texts/}\"; SLURM_CONF=/case/all.conf timeout 2 slurmd -G -N work
 /// A value that the kind takes.
 pub(super) fn sample(kind: Kind) -> &'static str {
     match kind {
-        Kind::U16 | Kind::U32 | Kind::U64 | Kind::Float => "1",
+        Kind::U16 | Kind::U32 | Kind::U64 | Kind::Float | Kind::Ports => "1",
         Kind::Time | Kind::Seconds => "1",
         Kind::YesNo => "yes",
         Kind::NodeState => "UNKNOWN",

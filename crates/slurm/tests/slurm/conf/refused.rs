@@ -22,6 +22,17 @@ const LINES: &[(&str, Ends)] = &[
     ("PartitionName=q DefaultTime=99999999999", Some("Bad value")),
     ("PriorityMaxAge=soon", Some("Bad value")),
     ("SuspendTime=4294967296", Some("Bad value")),
+    ("NodeName=z[1-4] NodeAddr=10.0.0.[1-3] State=CLOUD", Some("NodeAddr count must equal")),
+    ("NodeName=z[1-4] NodeAddr=\"\" State=CLOUD", Some("NodeAddr count must equal")),
+    (
+        "NodeName=z[1-4] NodeAddr=10.0.0.1 NodeHostname=y[1-2] State=CLOUD",
+        Some("NodeHostname count must equal"),
+    ),
+    ("NodeName=z[1-4] BcastAddr=10.0.0.[1-5] State=CLOUD", Some("BcastAddr count must equal")),
+    ("NodeName=z[1-4] Port=7000-7001 State=CLOUD", Some("Port count must equal")),
+    ("NodeName=z1 Port=0 State=CLOUD", Some("Invalid Port")),
+    ("NodeName=z1 Port=abc State=CLOUD", Some("Invalid Port")),
+    ("NodeName=z1 Port=65536 State=CLOUD", Some("Invalid Port")),
     ("PartitionName=q State=ENABLED", Some("Bad value")),
     ("PartitionName=q State=\"\"", Some("Bad value")),
     ("PartitionName=q OverSubscribe=TRUE", Some("Bad value")),
@@ -48,7 +59,9 @@ const LINES: &[(&str, Ends)] = &[
     ("SuspendTime=UNLIMITED", None),
 ];
 
-const GOOD: &str = "SuspendExcNodes=worker-[0-1]:1,static-0\nSuspendTime=none\nPreemptExemptTime=-1\nPriorityMaxAge=2-12\n\
+const GOOD: &str = "NodeName=y[1-4] NodeAddr=10.0.0.1 NodeHostname=x BcastAddr=10.0.0.9 Port=7000-7003 State=CLOUD\n\
+                    NodeName=z[1-2] NodeAddr=10.0.0.[1-2] BcastAddr=10.0.0.3 Port=[7000,7002] State=CLOUD\n\
+                    NodeName=z[3-4] NodeAddr=10.0.0.[1-2] Port=\"7000 7002\" State=CLOUD\nSuspendExcNodes=worker-[0-1]:1,static-0\nSuspendTime=none\nPreemptExemptTime=-1\nPriorityMaxAge=2-12\n\
                     PartitionName=DEFAULT SelectTypeParameters=cr_core_memory PreemptMode=gang,requeue\n\
                     PartitionName=r State=Inactive OverSubscribe=force:32767 PreemptMode=WITHIN,cluster\n\
                     PartitionName=s State=drain Shared=exclusive\nPartitionName=t SelectTypeParameters=CR_Socket\n\
