@@ -85,8 +85,8 @@ pub enum ExtraError {
 }
 
 impl Extra {
-    /// Reads pairs of the given keys, such as [`slurm::node::ALL`], except those that are not the user's to set. White
-    /// space around the text does not count.
+    /// Reads pairs of the given keys, such as [`slurm::node::ALL`], except those that are not the user's to set, by any of
+    /// their names. White space around the text does not count.
     ///
     /// [`slurm::node::ALL`]: super::keys::slurm::node::ALL
     pub fn read(text: &str, keys: &[Key], owned: &[Key]) -> Result<Self, ExtraError> {
@@ -100,22 +100,18 @@ impl Extra {
         if let (None, false) = (scan::key(text), text.is_empty()) {
             return Err(Fault::NotASetting.into());
         }
-        let known = |pair: Pair| {
-            let find = |keys: &[Key]| keys::find(keys, &pair.key).copied();
-            match (find(owned), find(keys)) {
-                (Some(owned), _) => Err(ExtraError::Owned(owned.name.to_owned())),
-                (None, Some(key)) => Ok((key, pair.value)),
-                (None, None) => Err(ExtraError::UnknownKey(pair.key)),
-            }
+        let known = |pair: Pair| match keys::find(keys, &pair.key).copied() {
+            _ if says_one_of(&pair.key, owned) => Err(ExtraError::Owned(pair.key)),
+            Some(key) => Ok((key, pair.value)),
+            None => Err(ExtraError::UnknownKey(pair.key)),
         };
         document::pairs(text)?.into_iter().map(known).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Takes away what is there of these keys, which the operator sets itself and lets a user's text name. What is
-    /// given back are the keys that were there, to be warned of.
+    /// Takes away what is there of these keys, also by other names for the same, which the operator sets itself and lets
+    /// a user's text name. What is given back are the keys that were there, to be warned of.
     pub fn take(&mut self, keys: &[Key]) -> Vec<&'static str> {
-        let named = |key: &Key| keys.iter().any(|other| other.name == key.name);
-        self.0.extract_if(.., |(key, _)| named(key)).map(|(key, _)| key.name).collect()
+        self.0.extract_if(.., |(key, _)| says_one_of(key.name, keys)).map(|(key, _)| key.name).collect()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -127,4 +123,10 @@ impl Extra {
         let found = self.0.iter().rfind(|(key, _)| key.name.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
+}
+
+/// Whether this name is that of one of the keys, or another one for the same.
+fn says_one_of(name: &str, keys: &[Key]) -> bool {
+    let mut names = keys.iter().flat_map(|key| keys::and_siblings(key.name));
+    names.any(|other| other.eq_ignore_ascii_case(name))
 }

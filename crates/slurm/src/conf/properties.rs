@@ -127,7 +127,9 @@ fn a_users_pairs_win_over_ours_and_some_are_not_theirs() {
         ..NodeLine::new(HostExpr::new("n1").unwrap())
     };
     assert_eq!(slurm().line(node).render().unwrap(), "NodeName=n1 Weight=2 CPUs=8 Gres=gpu:2\n");
-    assert_eq!(read("nodeaddr=x"), Err(ExtraError::Owned("NodeAddr".into())));
+    assert_eq!(read("nodeaddr=x"), Err(ExtraError::Owned("nodeaddr".into())));
+    let procs = Extra::read("Procs=8", key::node::ALL, &[key::node::CPUs]);
+    assert_eq!(procs, Err(ExtraError::Owned("Procs".into())));
     assert_eq!(read("Banana=x"), Err(ExtraError::UnknownKey("Banana".into())));
     for text in ["CPUs=8 # x", "CPUs=8\nKillWait=1", "CPUs=8\\"] {
         assert_eq!(read(text), Err(ExtraError::NotOneLine), "{text:?}");
@@ -171,6 +173,17 @@ fn what_a_caller_sets_itself_is_taken_out_of_a_users_pairs() {
     assert_eq!(extra.take(&[key::node::State, key::node::Feature]), ["State", "Feature", "State"]);
     let node = NodeLine { extra, ..NodeLine::new(HostExpr::new("n1").unwrap()) };
     assert_eq!(slurm().line(node).render().unwrap(), "NodeName=n1 Gres=gpu:nvidia_h100:8 Boards=1\n");
+}
+
+#[test]
+fn what_a_caller_sets_itself_is_taken_out_also_in_other_words() {
+    let mut extra = Extra::read("Features=dropme Weight=2", key::node::ALL, &[]).unwrap();
+    assert_eq!(extra.take(&[key::node::Feature]), ["Features"]);
+    let features = vec![Word::new("cpu").unwrap()];
+    let node = NodeLine { features, extra, ..NodeLine::new(HostExpr::new("n1").unwrap()) };
+    assert_eq!(slurm().line(node).render().unwrap(), "NodeName=n1 Feature=cpu Weight=2\n");
+    let mut extra = Extra::read("shared=YES Default=NO", key::partition::ALL, &[]).unwrap();
+    assert_eq!(extra.take(&[key::partition::OverSubscribe]), ["Shared"]);
 }
 
 #[test]
