@@ -191,7 +191,7 @@ mod tests {
     use super::*;
     use crate::conf::{
         ConfLine, GresLine, HostExpr, NodeLine, NodeSetLine, PartitionLine, Release, Word, keys::cgroup,
-        keys::slurm as key, unions,
+        keys::slurm as key, keys::slurmdbd, unions,
     };
 
     fn slurm() -> ConfFile {
@@ -293,6 +293,20 @@ mod tests {
             file.text(&user).render().unwrap(),
             format!("WaitTime=1\nProlog=ours\nPartitionName=DEFAULT\nPartitionName=a\ninclude x\n{text}")
         );
+    }
+
+    #[test]
+    fn a_users_key_wins_also_by_its_older_name() {
+        let mut file = ConfFile::new(FileKind::Slurm, Release::V26_05);
+        file.set(&key::NamespaceType, "namespace/linux").set(&key::BcastParameters, "Compression=lz4");
+        file.set(&key::AcctGatherInterconnectType, "acct_gather_interconnect/ofed");
+        let text = "JobContainerType=job_container/tmpfs\nSbcastParameters=x\nAcctGatherInfinibandType=x\n";
+        assert_eq!(file.drop_overridden(&user(text)).len(), 3);
+
+        let mut file = ConfFile::new(FileKind::Slurmdbd, Release::V26_05);
+        file.set(&slurmdbd::PurgeJobMonths, 12).set(&slurmdbd::PurgeStepAfter, "1month");
+        let text = Document::read(FileKind::Slurmdbd, "PurgeJobAfter=2days\nStepPurge=3\n");
+        assert_eq!(file.drop_overridden(&text), ["PurgeJobMonths", "PurgeStepAfter"]);
     }
 
     #[test]

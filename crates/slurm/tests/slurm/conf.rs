@@ -387,6 +387,28 @@ cat log";
         ensure!(says_the_same(shown, &setting.value), "{key}={} is shown as {shown}", setting.value);
     }
 
+    // Of the names of one thing slurmdbd prefers one, wherever it stands.
+    for (key, ours, theirs, [preferred, counts]) in [
+        (&keys::slurmdbd::PurgeJobMonths, 11, "PurgeJobAfter=48hours\n", ["11 months", "48 hours"]),
+        (&keys::slurmdbd::StepPurge, 3, "PurgeStepMonths=5\nPurgeStepAfter=4\n", ["3 months", "5 months"]),
+    ] {
+        let user = Document::read(FileKind::Slurmdbd, theirs);
+        let shown_as = format!("{}After", key.name.replace("Months", "").replace("StepPurge", "PurgeStep"));
+        for (drop, counts) in [(false, preferred), (true, counts)] {
+            let mut file = file(PASSWORD);
+            file.set(key, ours);
+            if drop {
+                assert!(file.drop_overridden(&user).contains(&key.name));
+            }
+            bench.file("slurmdbd.conf", &file.text(&user).render()?)?;
+            let log = bench.shell(run).await?;
+            let said = log.lines().filter_map(|line| line.split_once(" debug2: ")).map(|(_, said)| said);
+            let said = said.filter_map(|said| said.split_once('=')).find(|(key, _)| key.trim() == shown_as);
+            let (_, said) = said.with_context(|| format!("no {shown_as} in\n{log}"))?;
+            ensure!(said.trim().trim_end_matches('*') == counts, "{theirs} is shown as {said}");
+        }
+    }
+
     // The password counts at all.
     bench.file("slurmdbd.conf", &file("wrong").render()?)?;
     let log = bench.shell(run).await?;
@@ -433,5 +455,18 @@ pub(crate) async fn a_users_lines_win(version: SlurmVersion) -> Result<()> {
     ensure!(answer.contains("Max_Dbd_Msg_Action=discard") && answer.contains("enable_stepmgr"), answer);
     ensure!(answer.contains(" Nodes=static-0 "), answer);
     ensure!(!run.log.contains("KillWait 1 specified more than once"), run.log);
+
+    // Slurm prefers one of the names, wherever it stands.
+    let older = Document::read(FileKind::Slurm, "SbcastParameters=Compression=none\n");
+    let ours = "Compression=lz4";
+    for (drop, counts) in [(false, ours), (true, "Compression=none")] {
+        let mut file = examples::base(release, &site);
+        file.set(&keys::slurm::BcastParameters, ours);
+        if drop {
+            assert_eq!(file.drop_overridden(&older), ["BcastParameters"]);
+        }
+        bench.file("slurm_base.conf.noedit", &file.text(&older).render()?)?;
+        assert_eq!(bench.config().await?.get("bcastparameters").map(String::as_str), Some(counts));
+    }
     Ok(())
 }

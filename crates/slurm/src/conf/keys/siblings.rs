@@ -3,8 +3,18 @@
 /// Keys that say the same in other words, or shut each other out. Of two of them Slurm takes one, which may not be
 /// the one that came last.
 const SIBLINGS: &[&[&str]] = &[
+    &["AcctGatherInterconnectType", "AcctGatherInfinibandType"],
+    &["BcastParameters", "SbcastParameters"],
+    &["NamespaceType", "JobContainerType"],
     &["DefMemPerNode", "DefMemPerCPU"],
     &["MaxMemPerNode", "MaxMemPerCPU"],
+    // Of slurmdbd.
+    &["PurgeEventMonths", "PurgeEventAfter"],
+    &["PurgeJobMonths", "PurgeJobAfter", "JobPurge"],
+    &["StepPurge", "PurgeStepMonths", "PurgeStepAfter"],
+    &["PurgeSuspendMonths", "PurgeSuspendAfter"],
+    &["PurgeTXNMonths", "PurgeTXNAfter"],
+    &["PurgeUsageMonths", "PurgeUsageAfter"],
     // Of nodes.
     &["Feature", "Features"],
     &["CPUs", "Procs"],
