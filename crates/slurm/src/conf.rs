@@ -11,6 +11,7 @@ mod document;
 mod file;
 mod hosts;
 mod invariants;
+mod kept;
 pub mod keys;
 mod line;
 mod lines;

@@ -136,7 +136,12 @@ impl Document {
 
     /// The value that counts: the last one. What included files say is not known here.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.get_all(key).last()
+        self.last(key).map(|(_, setting)| setting.value.as_str())
+    }
+
+    /// The setting that counts, and its line.
+    pub(super) fn last(&self, key: &str) -> Option<(usize, &Setting)> {
+        self.settings().filter(|(_, setting)| setting.key.eq_ignore_ascii_case(key)).last()
     }
 
     /// Every value of a key, for those of which each counts.

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::document::Document;
+use super::kept::Replaced;
 use super::keys::{self, FileKind, Key, slurm};
 use super::line::{Cell, ConfLine};
 use super::per_node;
@@ -22,6 +23,8 @@ pub struct ConfFile {
     release: Release,
     pub(super) items: Vec<Item>,
     pub(super) problems: Vec<Problem>,
+    /// What [`Self::drop_overridden`] took away and must not be lost.
+    pub(super) replaced: Vec<Replaced>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub(super) enum Item {
     /// With the name and the value as they were given, and the line that they make.
     Setting { key: &'static Key, value: String, line: String },
     /// A user's own text.
-    Text(String),
+    Text(Document),
 }
 
 /// Values are not shown: a password may be among them.
@@ -47,7 +50,7 @@ impl fmt::Debug for ConfFile {
 
 impl ConfFile {
     pub fn new(kind: FileKind, release: Release) -> Self {
-        Self { kind, release, items: Vec::new(), problems: Vec::new() }
+        Self { kind, release, items: Vec::new(), problems: Vec::new(), replaced: Vec::new() }
     }
 
     pub fn kind(&self) -> FileKind {
@@ -147,7 +150,7 @@ impl ConfFile {
             reason: Reason::Text { line, fault: fault.clone() },
         });
         self.problems.extend(faults);
-        self.items.push(Item::Text(text.text()));
+        self.items.push(Item::Text(text.clone()));
         self
     }
 
@@ -162,7 +165,8 @@ impl ConfFile {
     /// The file, or everything that is wrong with it. It ends with a line break: Slurm's parser reads on behind an
     /// include that ends the file without one.
     pub fn render(&self) -> Result<String, Problems> {
-        let problems: Vec<Problem> = self.problems.iter().cloned().chain(self.nodes_and_sets()).collect();
+        let mut problems = self.problems.clone();
+        problems.extend(self.nodes_and_sets().into_iter().chain(self.lost()));
         if !problems.is_empty() {
             return Err(Problems { file: self.kind.file_name(), problems });
         }
@@ -173,7 +177,7 @@ impl ConfFile {
                     text += line;
                     text.push('\n');
                 }
-                Item::Text(lines) => text += lines,
+                Item::Text(user) => text += &user.text(),
             }
         }
         Ok(text)

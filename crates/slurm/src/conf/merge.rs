@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::document::Document;
 use super::file::{ConfFile, Item};
+use super::kept::Replaced;
 use super::keys::{self, FileKind, Key, Kind, slurm};
 use super::named::{MOST_RANGES, Named};
 use super::problem::{Problem, Reason};
@@ -66,6 +67,7 @@ impl ConfFile {
                 Said::Nothing => true,
                 Said::Everything => {
                     dropped.push(key.name);
+                    self.replaced.extend(Replaced::by(user, key, value));
                     false
                 }
                 Said::OfSome(nodes, line) => {
@@ -85,14 +87,14 @@ impl ConfFile {
     }
 
     /// For each of the keys that the user's text sets too: all options of both. An option that both name is ours, and
-    /// the user's is given back. Where a user's whole value is to win, no union is asked for. Sorted, so that the order
-    /// of a user's text does not matter.
+    /// the user's is given back. Where a user's whole value is to win, no union is asked for; of `AuthInfo` and
+    /// `AuthAltParameters`, by which Slurm knows the operator, it wins only if it has what ours has, else the file is not
+    /// made. Sorted, so that the order of a user's text does not matter.
     ///
     /// To be asked before [`Self::drop_overridden`], which takes ours away.
     pub fn unions(&self, user: &Document, keys: &[&str]) -> Vec<Union> {
         let union = |name: &&str| {
-            let (line, theirs) =
-                user.settings().filter(|(_, setting)| setting.key.eq_ignore_ascii_case(name)).last()?;
+            let (line, theirs) = user.last(name)?;
             let key = self.kind.key(name)?;
             let ours = self.value(key.name).unwrap_or_default();
             let (options, overruled) = union_options(ours, &theirs.value);
@@ -159,26 +161,28 @@ impl<'a> Theirs<'a> {
     }
 }
 
+pub(super) fn options(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|option| !option.is_empty())
+}
+
+/// The name of an option in small letters, and its value.
+pub(super) fn option(written: &str) -> (String, Option<&str>) {
+    let (name, value) = written.split_once('=').map_or((written, None), |(name, value)| (name, Some(value)));
+    (name.to_ascii_lowercase(), value)
+}
+
 /// The options of two lists, without those of the second whose name the first has, and those of them that say
 /// something else. Names are compared in any case, as Slurm does, and kept as they are: values may be paths.
 fn union_options(ours: &str, theirs: &str) -> (String, Vec<String>) {
-    fn options(list: &str) -> impl Iterator<Item = &str> {
-        list.split(',').map(str::trim).filter(|option| !option.is_empty())
-    }
-    fn parts(option: &str) -> (String, Option<&str>) {
-        let (name, value) =
-            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
-        (name.to_ascii_lowercase(), value)
-    }
     let mut union: Vec<&str> = options(ours).collect();
-    let claimed: Vec<_> = union.iter().map(|option| parts(option)).collect();
+    let claimed: Vec<_> = union.iter().copied().map(option).collect();
     let mut overruled = Vec::new();
-    for option in options(theirs) {
-        let theirs = parts(option);
+    for written in options(theirs) {
+        let theirs = option(written);
         if !claimed.iter().any(|ours| ours.0 == theirs.0) {
-            union.push(option);
+            union.push(written);
         } else if !claimed.contains(&theirs) {
-            overruled.push(option.to_owned());
+            overruled.push(written.to_owned());
         }
     }
     union.sort_unstable();

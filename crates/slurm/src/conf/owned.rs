@@ -129,6 +129,19 @@ pub fn unions(file: FileKind) -> &'static [&'static str] {
     }
 }
 
+/// Those of them whose options of ours no text may take away: with them the daemons know the operator and its tokens.
+pub(super) fn kept(file: FileKind) -> &'static [&'static str] {
+    match file {
+        FileKind::Slurm | FileKind::Slurmdbd => &["AuthInfo", "AuthAltParameters"],
+        FileKind::Cgroup
+        | FileKind::Gres
+        | FileKind::Mpi
+        | FileKind::Tree
+        | FileKind::Block
+        | FileKind::JobContainer => &[],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +166,7 @@ mod tests {
                 assert_eq!(same.count(), 1, "{}", entry.key);
             }
             assert!(unions(file).iter().all(|key| file.key(key).is_some()));
+            assert!(kept(file).iter().all(|key| unions(file).contains(key)));
         }
     }
 }

@@ -66,6 +66,11 @@ pub enum Reason {
     )]
     TooManyNodes { line: usize, many: TooMany },
     #[error(
+        "line {line} of the text takes options of the operator away, without which Slurm no longer knows it: remove the \
+         line"
+    )]
+    OursLost { line: usize },
+    #[error(
         "{name} is the name of a node and of a set of nodes, one of which is on line {line} of the text, and no daemon and \
          no command of Slurm starts with that: choose another name for the set"
     )]
