@@ -24,6 +24,7 @@ mod problem;
 mod quote;
 mod release;
 mod scan;
+mod slurmd;
 mod twice;
 mod value;
 mod yaml;

@@ -32,6 +32,7 @@ on_each_release![
     conf::slurmctld_shows_cgroup_conf_and_slurmd_misses_the_cgroups_it_names,
     conf::mpi_conf_is_shown_by_the_build_that_has_pmix,
     conf::plugins_and_private_folders_are_loaded,
+    conf::a_node_that_makes_itself_known_has_what_it_was_given,
     conf::slurmdbd_gets_an_awkward_password_and_all_else_as_it_is,
     conf::values_are_read_back_as_they_were_given,
     conf::values_on_lines_with_several_keys_are_read_back,

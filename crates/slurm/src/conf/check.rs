@@ -81,10 +81,10 @@ pub(super) fn finding(line: usize, severity: Severity, key: Option<&str>, messag
 }
 
 /// What a line is checked against.
-struct Check {
-    file: FileKind,
-    release: Release,
-    line: usize,
+pub(super) struct Check {
+    pub(super) file: FileKind,
+    pub(super) release: Release,
+    pub(super) line: usize,
 }
 
 impl Check {
@@ -140,7 +140,7 @@ impl Check {
         finding(self.line, severity, Some(key), format!("{key} is not a key of {place}: {advice}"))
     }
 
-    fn pair(&self, key: &Key, value: &str, operator: Option<char>) -> Vec<Finding> {
+    pub(super) fn pair(&self, key: &Key, value: &str, operator: Option<char>) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut say =
             |severity, message| findings.push(finding(self.line, severity, Some(key.name), message));

@@ -231,50 +231,87 @@ impl ConfFile {
     }
 
     fn line_item(&self, line: &ConfLine) -> Result<Item, Problem> {
-        let at = |name: &str| {
-            let place = name.to_owned();
-            move |reason: Reason| Problem { place, reason }
+        let line = self.checked_line(line)?;
+        let quoted = |value: &str| match value {
+            "" => Ok("\"\"".to_owned()),
+            _ => quote::quoted_among_others(value),
         };
-        let (first, value) = &line.first;
-        let (key, value) = self.checked(self.kind.keys(), first, value).map_err(at(first.name))?;
-        let Some(keys) = key.kind.line() else {
-            return Err(at(first.name)(Reason::UnknownKey { file: self.kind.file_name() }));
-        };
-        if key.is_defaults(&value) && value != "DEFAULT" {
-            return Err(at(key.name)(Reason::Defaults));
-        }
-        if key.is_reserved(self.kind, &value) {
-            return Err(at(key.name)(Reason::Reserved));
-        }
-        if let Some((key, reason)) = &line.refused {
-            return Err(at(&format!("{} on the line {}={value}", key.name, first.name))(reason.clone()));
-        }
-        let is_defaults = key.is_defaults(&value);
-        let written = |value: &str| quote::quoted_among_others(value).map_err(Reason::from);
-        let mut text = format!("{}={}", key.name, written(&value).map_err(at(key.name))?);
-        for (key, cell) in line.pairs() {
-            let place = format!("{} on the line {}={value}", key.name, first.name);
-            if key.name == first.name {
-                return Err(at(&place)(Reason::Twice));
-            }
-            if is_defaults && key.is_of_one_node() {
-                return Err(at(&place)(Reason::OfOneNode));
-            }
-            let value = match cell {
-                Cell::Value(cell) => {
-                    let (_, text) = self.checked(keys, &key, &cell).map_err(at(&place))?;
-                    let even = per_node::check(self.kind, first, &value, &key, &text);
-                    even.map_err(Reason::from).map_err(at(&place))?;
-                    written(&text).map_err(at(&place))?
-                }
-                Cell::Empty => {
-                    self.checked(keys, &key, &Value::from("")).map_err(at(&place))?;
-                    key.kind.check("").map_err(Reason::from).map_err(at(&place))?;
-                    "\"\"".to_owned()
-                }
-            };
+        let CheckedLine { key, value, pairs } = &line;
+        let first = quoted(value)
+            .map_err(|unwritable| Problem { place: key.name.to_owned(), reason: unwritable.into() })?;
+        let mut text = format!("{}={first}", key.name);
+        for (key, value) in pairs {
+            let value = quoted(value).map_err(|unwritable| line.problem(key, unwritable.into()))?;
             text += &format!(" {}={value}", key.name);
         }
-        Ok(Item::Setting { key, value, line: text })
+        Ok(Item::Setting { key, value: value.clone(), line: text })
+    }
+
+    /// What stands on a line, as Slurm is to read it.
+    pub(super) fn checked_line(&self, line: &ConfLine) -> Result<CheckedLine, Problem> {
+        let (first, value) = &line.first;
+        let at = |reason| Problem { place: first.name.to_owned(), reason };
+        let (key, value) = self.checked(self.kind.keys(), first, value).map_err(at)?;
+        let Some(keys) = key.kind.line() else {
+            return Err(at(Reason::UnknownKey { file: self.kind.file_name() }));
+        };
+        if value.is_empty() {
+            return Err(at(Unwritable::Empty.into()));
+        }
+        if key.is_defaults(&value) && value != "DEFAULT" {
+            return Err(at(Reason::Defaults));
+        }
+        if key.is_reserved(self.kind, &value) {
+            return Err(at(Reason::Reserved));
+        }
+        let mut checked = CheckedLine { key, value, pairs: Vec::new() };
+        if let Some((key, reason)) = &line.refused {
+            return Err(checked.problem(key, reason.clone()));
+        }
+        for (key, cell) in line.pairs() {
+            let text =
+                self.cell(keys, &checked, &key, &cell).map_err(|reason| checked.problem(&key, reason))?;
+            checked.pairs.push((key, text));
+        }
+        Ok(checked)
+    }
+
+    fn cell(
+        &self,
+        keys: &'static [Key],
+        line: &CheckedLine,
+        key: &Key,
+        cell: &Cell,
+    ) -> Result<String, Reason> {
+        if key.name == line.key.name {
+            return Err(Reason::Twice);
+        }
+        if line.key.is_defaults(&line.value) && key.is_of_one_node() {
+            return Err(Reason::OfOneNode);
+        }
+        let (_, text) = match cell {
+            Cell::Value(value) if value.is_empty() => return Err(Unwritable::Empty.into()),
+            Cell::Value(value) => self.checked(keys, key, value)?,
+            Cell::Empty => {
+                key.kind.check("")?;
+                self.checked(keys, key, &Value::from(""))?
+            }
+        };
+        per_node::check(self.kind, line.key, &line.value, key, &text)?;
+        Ok(text)
+    }
+}
+
+/// A line of which every key is one of the release, and every value one of its key.
+pub(super) struct CheckedLine {
+    key: &'static Key,
+    value: String,
+    /// What follows. A value that is empty is one in quotes.
+    pub(super) pairs: Vec<(Key, String)>,
+}
+
+impl CheckedLine {
+    pub(super) fn problem(&self, key: &Key, reason: Reason) -> Problem {
+        Problem { place: format!("{} on the line {}={}", key.name, self.key.name, self.value), reason }
     }
 }

@@ -1,8 +1,10 @@
 //! Lines with several keys, ready to be written, and a user's own pairs on them.
 
+use super::check::{Check, Finding};
 use super::document::{self, Fault, Pair};
-use super::keys::{self, Key};
+use super::keys::{self, FileKind, Key};
 use super::problem::Reason;
+use super::release::Release;
 use super::scan;
 use super::value::Value;
 
@@ -59,17 +61,24 @@ impl ConfLine {
 
     /// The pairs after the first. Those go that the user's text sets, also in other words: Slurm might take ours.
     pub(super) fn pairs(&self) -> Vec<(Key, Cell)> {
-        let has = |name: &str| self.extra.0.iter().any(|(key, _)| key.name == name);
+        let has = |name: &str| self.extra.0.iter().any(|own| own.key.name == name);
         let theirs = |name: &'static str| keys::and_siblings(name).any(has);
         let ours = self.more.iter().filter(|(key, _)| !theirs(key.name)).cloned();
         let cell = |value: &str| if value.is_empty() { Cell::Empty } else { Cell::Value(value.into()) };
-        ours.chain(self.extra.0.iter().map(|(key, value)| (*key, cell(value)))).collect()
+        ours.chain(self.extra.0.iter().map(|own| (own.key, cell(&own.value)))).collect()
     }
 }
 
 /// A user's own pairs for a line: `Weight=5 Gres=gpu:8`. What they set wins over what the operator says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Extra(Vec<(Key, String)>);
+pub struct Extra(Vec<Own>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Own {
+    key: Key,
+    value: String,
+    operator: Option<char>,
+}
 
 /// What is wrong with a user's pairs for a line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -102,7 +111,7 @@ impl Extra {
         }
         let known = |pair: Pair| match keys::find(keys, &pair.key).copied() {
             _ if says_one_of(&pair.key, owned) => Err(ExtraError::Owned(pair.key)),
-            Some(key) => Ok((key, pair.value)),
+            Some(key) => Ok(Own { key, value: pair.value, operator: pair.operator }),
             None => Err(ExtraError::UnknownKey(pair.key)),
         };
         document::pairs(text)?.into_iter().map(known).collect::<Result<_, _>>().map(Self)
@@ -111,7 +120,7 @@ impl Extra {
     /// Takes away what is there of these keys, also by other names for the same, which the operator sets itself and lets
     /// a user's text name. What is given back are the keys that were there, to be warned of.
     pub fn take(&mut self, keys: &[Key]) -> Vec<&'static str> {
-        self.0.extract_if(.., |(key, _)| says_one_of(key.name, keys)).map(|(key, _)| key.name).collect()
+        self.0.extract_if(.., |own| says_one_of(own.key.name, keys)).map(|own| own.key.name).collect()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -120,8 +129,20 @@ impl Extra {
 
     /// The value of a key; the last one counts.
     pub fn get(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().rfind(|(key, _)| key.name.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
+        self.iter().filter(|(key, _)| key.eq_ignore_ascii_case(name)).last().map(|(_, value)| value)
+    }
+
+    /// Every pair in the order of the text, also those of keys that are there twice.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|own| (own.key.name, own.value.as_str()))
+    }
+
+    /// What [`Document::check`] would say of the pairs on a line of this file.
+    ///
+    /// [`Document::check`]: super::Document::check
+    pub fn check(&self, file: FileKind, release: Release) -> Vec<Finding> {
+        let check = Check { file, release, line: 1 };
+        self.0.iter().flat_map(|own| check.pair(&own.key, &own.value, own.operator)).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::keys::{slurm as key, slurmdbd};
 use super::{
     ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, NodeSetLine, OverSubscribe,
-    PartitionLine, PartitionNodes, Release, Word, check_invariants,
+    PartitionLine, PartitionNodes, Release, Severity, Word, check_invariants,
 };
 use super::{GresLine, HostExpr};
 
@@ -173,6 +173,31 @@ fn what_a_caller_sets_itself_is_taken_out_of_a_users_pairs() {
     assert_eq!(extra.take(&[key::node::State, key::node::Feature]), ["State", "Feature", "State"]);
     let node = NodeLine { extra, ..NodeLine::new(HostExpr::new("n1").unwrap()) };
     assert_eq!(slurm().line(node).render().unwrap(), "NodeName=n1 Gres=gpu:nvidia_h100:8 Boards=1\n");
+}
+
+#[test]
+fn all_of_a_users_pairs_are_listed_and_checked() {
+    let extra =
+        Extra::read("Features=a Weight+=2 features=b CPUs=x AutoResume=no", key::node::ALL, &[]).unwrap();
+    let pairs: Vec<_> = extra.iter().collect();
+    assert_eq!(
+        pairs,
+        [("Features", "a"), ("Weight", "2"), ("Features", "b"), ("CPUs", "x"), ("AutoResume", "no")]
+    );
+    assert_eq!(extra.get("FEATURES"), Some("b"));
+    let findings = extra.check(FileKind::Slurm, Release::V26_05);
+    let said: Vec<_> = findings.iter().map(|found| (found.severity, &*found.message)).collect();
+    assert_eq!(
+        said,
+        [
+            (Severity::Warning, "Slurm reads Weight+= as Weight=: write the whole value after a plain ="),
+            (Severity::Error, "the value of CPUs is not a whole number from 0 to 65535"),
+            (
+                Severity::Error,
+                "AutoResume is known to no release of stock Slurm, and Slurm 26.05 does not start with it: remove it"
+            ),
+        ]
+    );
 }
 
 #[test]

@@ -35,6 +35,18 @@ pub(super) fn quoted_among_others(value: &str) -> Result<String, Unwritable> {
     if value.contains('"') { Err(Unwritable::Quotes) } else { quoted(value) }
 }
 
+/// The value where no file is read, as in `slurmd --conf`: pairs are looked for, comments and backslashes are not.
+pub(super) fn unescaped(value: &str) -> Result<String, Unwritable> {
+    if value.chars().any(char::is_control) {
+        return Err(Unwritable::Control);
+    }
+    if value.contains('"') {
+        return Err(Unwritable::Quotes);
+    }
+    let blanks = value.is_empty() || value.contains(char::is_whitespace);
+    Ok(if blanks { format!("\"{value}\"") } else { value.to_owned() })
+}
+
 /// For values that Slurm has read from a file, which may be empty or have a tab.
 pub(super) fn as_read(value: &str) -> Result<String, Unwritable> {
     let quotes = value.contains('"');
@@ -99,6 +111,15 @@ mod tests {
             assert_eq!(quoted(value), Err(Unwritable::Quotes), "{value:?}");
         }
         assert_eq!(quoted_among_others("a\"b"), Err(Unwritable::Quotes));
+    }
+
+    #[test]
+    fn where_no_file_is_read_nothing_is_escaped() {
+        assert_eq!(unescaped("a#b\\c").unwrap(), "a#b\\c");
+        assert_eq!(unescaped("a #").unwrap(), "\"a #\"");
+        assert_eq!(unescaped("").unwrap(), "\"\"");
+        assert_eq!(unescaped("a\"b"), Err(Unwritable::Quotes));
+        assert_eq!(unescaped("a\nb"), Err(Unwritable::Control));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use slurm::conf::{self as api, ConfFile, Document, FileKind, Release, SlurmctldHost, keys};
+use slurm::conf::{self as api, ConfFile, Document, Extra, FileKind, NodeLine, Release, SlurmctldHost, keys};
 use slurm::units;
 use testkit::cache::SlurmVersion;
 
@@ -21,7 +21,7 @@ mod parser;
 mod refused;
 
 use bench::{Bench, config};
-use examples::{Site, word};
+use examples::{Site, hosts, word};
 pub(crate) use lacking::what_this_build_lacks_is_refused;
 pub(crate) use parser::{
     each_release_knows_the_keys_that_the_tables_say, faults_are_those_that_slurm_finds,
@@ -413,6 +413,36 @@ cat log";
     bench.file("slurmdbd.conf", &file("wrong").render()?)?;
     let log = bench.shell(run).await?;
     ensure!(log.contains("Access denied"), log);
+    Ok(())
+}
+
+/// Of the reason slurmctld makes what it likes. Were it not read as one value, nothing behind it would be.
+pub(crate) async fn a_node_that_makes_itself_known_has_what_it_was_given(
+    version: SlurmVersion,
+) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    let text = "CPUs=1 Reason=\"a  b=c\" Features=own Weight=7 Features=more";
+    let mut extra = Extra::read(text, keys::slurm::node::ALL, &[])?;
+    let mut features = vec![word("worker")];
+    features.extend(extra.iter().filter(|(key, _)| *key == "Features").map(|(_, value)| word(value)));
+    extra.take(&[keys::slurm::node::Feature]);
+    let node = NodeLine { features, extra, ..NodeLine::new(hosts("dynamic-0")) };
+    let conf = node.slurmd_conf(bench.release())?;
+    put_base(&bench, &site(), "")?;
+    let script = format!(
+        "slurmd -D -Z -N dynamic-0 --conf '{conf}' > slurmd.log 2>&1 & slurmd=$!
+for try in {{1..250}}; do
+  scontrol --oneliner show node dynamic-0 2> /dev/null | grep 'NodeName=dynamic-0 ' && break
+  kill -0 $slurmd 2> /dev/null || break
+  sleep 0.02
+done
+kill -KILL $slurmd
+cat slurmd.log"
+    );
+    let said = bench.ask(&script).await?;
+    for part in ["AvailableFeatures=worker,own,more ", "CPUTot=1 ", "Weight=7 "] {
+        ensure!(said.contains(part), "no {part} in\n{said}");
+    }
     Ok(())
 }
 
