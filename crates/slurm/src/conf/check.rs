@@ -317,6 +317,17 @@ mod tests {
     }
 
     #[test]
+    fn a_switch_with_too_long_a_name_is_an_error() {
+        let text = format!("SwitchName={0} Nodes=a\nSwitchName={0}s Nodes=b\n", "s".repeat(64));
+        let findings = check(FileKind::Tree, Release::V24_11, &text);
+        assert_eq!(findings.len(), 1);
+        assert!(
+            findings[0].starts_with("line 2: the value of SwitchName is longer than 64 bytes"),
+            "{findings:?}"
+        );
+    }
+
+    #[test]
     fn a_set_that_is_called_all_is_warned_of() {
         assert_eq!(
             check(FileKind::Slurm, Release::V26_05, "NodeSet=all Feature=all\nPartitionName=all Nodes=all\n"),

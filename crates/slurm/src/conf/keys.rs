@@ -80,6 +80,8 @@ pub enum Kind {
     Line(&'static [Key]),
     /// The same, for the nodes of a host list: `NodeName`.
     HostsLine(&'static [Key]),
+    /// The same, for a switch of topology.conf.
+    SwitchLine(&'static [Key]),
 }
 
 impl Kind {
@@ -91,7 +93,7 @@ impl Kind {
     /// The keys that may follow on the line, if this is a key of lines with several.
     pub fn line(self) -> Option<&'static [Key]> {
         match self {
-            Self::Line(keys) | Self::HostsLine(keys) => Some(keys),
+            Self::Line(keys) | Self::HostsLine(keys) | Self::SwitchLine(keys) => Some(keys),
             _ => None,
         }
     }

@@ -126,8 +126,8 @@ impl<'a> Theirs<'a> {
             _ if key.is_defaults(value) => false,
             Kind::HostsLine(_) if self.is(key, &slurm::NodeName) => return self.say_of_nodes(value),
             // Each line is a device: a second one of the same nodes adds to the first.
-            Kind::Line(_) | Kind::HostsLine(_) if self.file == FileKind::Gres => false,
-            Kind::Line(_) | Kind::HostsLine(_) => self.lines.contains(&(name(key.name), value)),
+            kind if kind.line().is_some() && self.file == FileKind::Gres => false,
+            kind if kind.line().is_some() => self.lines.contains(&(name(key.name), value)),
             _ => keys::and_siblings(key.name).any(|key| self.keys.contains(&name(key))),
         };
         if has {

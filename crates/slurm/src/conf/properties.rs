@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 
 use super::keys::{slurm as key, slurmdbd};
+use super::{Below, GresLine, HostExpr, SwitchLine};
 use super::{
     ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, NodeSetLine, OverSubscribe,
     PartitionLine, PartitionNodes, Release, Severity, Word, check_invariants,
 };
-use super::{GresLine, HostExpr};
 
 /// What the fuzzer starts from: each piece of the grammar, and what once was read wrong.
 const SEEDS: &[&[u8]] = &[
@@ -101,6 +101,21 @@ fn what_a_release_does_not_read_is_refused() {
 fn a_line_without_its_name_is_refused() {
     let mut file = ConfFile::new(FileKind::Gres, Release::V26_05);
     assert!(refusal(file.line(GresLine::default())).contains("Name: the value is empty"));
+}
+
+#[test]
+fn a_switch_with_a_name_that_ends_slurmctld_is_refused() {
+    let switch = |name: &str| {
+        let mut file = ConfFile::new(FileKind::Tree, Release::V26_05);
+        let name = Word::new(name).unwrap();
+        file.line(SwitchLine { name, below: Below::Nothing }).render().map_err(|error| error.to_string())
+    };
+    let unknown = format!("{}.unknown", "f".repeat(63));
+    assert!(
+        switch(&unknown).is_err_and(|error| error.contains("SwitchName: the value is longer than 64 bytes"))
+    );
+    assert!(switch("leaf99999999999999999999").is_err());
+    assert!(switch(&unknown[7..]).is_ok());
 }
 
 #[test]

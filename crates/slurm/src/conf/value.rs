@@ -167,6 +167,14 @@ pub enum Unfit {
     Preempt,
     #[error("is no port from 1 to 65535, and no list of them")]
     Ports,
+    #[error(
+        "is longer than {SWITCH_NAME} bytes, and slurmctld starts with no switch of such a name: choose a shorter one"
+    )]
+    LongSwitch,
+    #[error(
+        "ends in a number that is too large for Slurm, which looks for another switch: put a letter behind it"
+    )]
+    SwitchNumber,
     #[error("is a time, which this key does not take: write the number in the unit of the key")]
     NoTime,
     #[error(transparent)]
@@ -180,6 +188,8 @@ impl Kind {
             Self::Text | Self::Each | Self::Line(_) => Ok(()),
             Self::Hosts => Ok(hosts::check_value(text)?),
             Self::HostsLine(_) => Ok(hosts::check(text)?),
+            Self::SwitchLine(_) if text.len() > SWITCH_NAME => Err(Unfit::LongSwitch),
+            Self::SwitchLine(_) => check_switch(text),
             Self::Time => TimeLimit::parse(text).map(drop).map_err(Unfit::Time),
             Self::Seconds => {
                 let endless = ["INFINITE", "NONE", "-1"].iter().any(|word| word.eq_ignore_ascii_case(text));
@@ -257,6 +267,16 @@ fn is_share(text: &str) -> bool {
     let digits = jobs.bytes().all(|byte| byte.is_ascii_digit());
     let jobs = jobs.parse::<u16>().ok().filter(|jobs| digits && *jobs <= 0x7fff);
     jobs.is_some_and(|jobs| (is("YES") && jobs > 1) || (is("FORCE") && jobs > 0))
+}
+
+/// Longer ones only topology.yaml may have.
+const SWITCH_NAME: usize = 64;
+
+/// Switches are named in host lists, for which the digits at the end are a number.
+pub(super) fn check_switch(name: &str) -> Result<(), Unfit> {
+    let text = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let digits = name.get(text.len()..).unwrap_or_default();
+    if digits.is_empty() || digits.parse::<u64>().is_ok() { Ok(()) } else { Err(Unfit::SwitchNumber) }
 }
 
 fn are_ports(text: &str) -> bool {
@@ -370,6 +390,23 @@ mod tests {
         for bad in ["", "x", "nan", "95%"] {
             assert_eq!(Kind::Float.check(bad), Err(Unfit::Float), "{bad}");
         }
+    }
+
+    #[test]
+    fn names_of_switches_are_those_that_slurm_finds() {
+        let switch = |name: &str| Kind::SwitchLine(&[]).check(name);
+        let long = "s".repeat(65);
+        for good in ["root", "", &long[1..], "s18446744073709551615", &format!("s{}", "0".repeat(30))] {
+            assert_eq!(switch(good), Ok(()), "{good}");
+        }
+        assert_eq!((switch(&long), check_switch(&long)), (Err(Unfit::LongSwitch), Ok(())));
+        for bad in ["s18446744073709551616", "99999999999999999999"] {
+            assert_eq!(
+                (switch(bad), check_switch(bad)),
+                (Err(Unfit::SwitchNumber), Err(Unfit::SwitchNumber))
+            );
+        }
+        assert_eq!(switch("s99999999999999999999_"), Ok(()));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::hosts::HostExpr;
 use super::problem::{Problem, Problems, Reason};
 use super::quote::Unwritable;
 use super::release::{Release, Support};
-use super::value::{Word, check_item};
+use super::value::{Word, check_item, check_switch};
 
 /// topology.yaml: several topologies, of which partitions may choose. Where it is, topology.conf is not read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -216,6 +216,9 @@ impl Yaml {
         self.line("  tree:\n    switches:");
         for switch in switches {
             self.text("    - switch", switch.name.as_str());
+            if let Err(unfit) = check_switch(switch.name.as_str()) {
+                self.fail("switch", unfit.into());
+            }
             self.text_opt("      children", switch.children.as_ref().map(HostExpr::as_str));
             self.text_opt("      nodes", switch.nodes.as_ref().map(HostExpr::as_str));
         }
@@ -373,6 +376,25 @@ mod tests {
         let error = namespace.render(Release::V25_05).unwrap_err();
         assert_eq!(error.to_string(), "write namespace.yaml: namespace.yaml: Slurm 25.05 has no such file");
         assert!(namespace.render(Release::V25_11).is_ok());
+    }
+
+    #[test]
+    fn a_switch_that_slurm_would_not_find_is_refused() {
+        let render = |name: &str| {
+            let switch = Switch { name: Word::new(name).unwrap(), children: None, nodes: None };
+            let topology = Topology {
+                name: Word::new("t").unwrap(),
+                cluster_default: true,
+                shape: Shape::Tree(vec![switch]),
+            };
+            TopologyYaml { topologies: vec![topology] }.render(Release::V26_05)
+        };
+        let error = render("fabric99999999999999999999").unwrap_err().to_string();
+        assert!(
+            error.starts_with("write topology.yaml: switch: the value ends in a number that is too large"),
+            "{error}"
+        );
+        assert!(render(&"s".repeat(70)).is_ok());
     }
 
     #[test]

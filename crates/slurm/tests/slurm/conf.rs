@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
-use slurm::conf::{self as api, ConfFile, Document, Extra, FileKind, NodeLine, Release, SlurmctldHost, keys};
+use slurm::conf::{
+    self as api, ConfFile, Document, Extra, FileKind, NodeLine, Release, Shape, SlurmctldHost, Switch,
+    Topology, TopologyYaml, keys,
+};
 use slurm::units;
 use testkit::cache::SlurmVersion;
 
@@ -192,6 +195,33 @@ pub(crate) async fn topologies_are_loaded(version: SlurmVersion) -> Result<()> {
     for line in ["BlockName=rack-2 BlockIndex=1 Nodes=worker-[2-3] BlockSize=2", "AggregatedBlock=rack-[1-2]"]
     {
         ensure!(blocks.contains(line), "no {line} in\n{blocks}");
+    }
+
+    // Names at and above the limits, in topology.conf and, where it is read, in topology.yaml.
+    let (long, longer) = ("s".repeat(64), "s".repeat(65));
+    for (name, ends) in [
+        (long.as_str(), None),
+        ("s18446744073709551615", None),
+        (&longer, Some("must be shorter than 64 chars")),
+        ("s18446744073709551616", Some("invalid child (s18446744073709551615)")),
+    ] {
+        put_base(&bench, &site(), "")?;
+        let text = format!("SwitchName=top Switches={name}\nSwitchName={name} Nodes=worker-0\n");
+        bench.file("topology.conf", &text)?;
+        let run = bench.slurmctld("").await?;
+        assert_eq!(run.answer.is_none(), ends.is_some(), "{name}: {}", run.log);
+        ensure!(run.log.contains(ends.unwrap_or_default()), "{name}: {}", run.log);
+        let findings = Document::read(FileKind::Tree, &text).check(release);
+        assert_eq!(findings.is_empty(), ends.is_none(), "{findings:?}");
+
+        let switch = |name: &str, children, nodes| Switch { name: word(name), children, nodes };
+        let top = switch("top", Some(hosts(name)), None);
+        let shape = Shape::Tree(vec![top, switch(name, None, Some(hosts("worker-0")))]);
+        let topologies = vec![Topology { name: word("t"), cluster_default: true, shape }];
+        if let Ok(yaml) = (TopologyYaml { topologies }).render(release) {
+            bench.file("topology.yaml", &yaml)?;
+            bench.ask("").await?;
+        }
     }
 
     // The older release does not look at the file, and we do not write it.

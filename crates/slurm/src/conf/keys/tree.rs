@@ -1,10 +1,10 @@
 //! topology.conf of topology/tree.
 
 use super::Key;
-use super::Kind::Line;
+use super::Kind::SwitchLine;
 
 keys! {
-    SwitchName: Line(switch::ALL);
+    SwitchName: SwitchLine(switch::ALL);
 }
 
 /// On a line `SwitchName=`.

@@ -206,7 +206,9 @@ pub(super) fn sample(kind: Kind) -> &'static str {
         Kind::OneOf(words) => words.first().unwrap_or(&"x"),
         Kind::Share => "NO",
         Kind::Preempt => "OFF",
-        Kind::Text | Kind::Each | Kind::Hosts | Kind::Line(_) | Kind::HostsLine(_) => "x",
+        Kind::Text | Kind::Each | Kind::Hosts | Kind::Line(_) | Kind::HostsLine(_) | Kind::SwitchLine(_) => {
+            "x"
+        }
     }
 }
 
