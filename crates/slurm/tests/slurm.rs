@@ -43,6 +43,7 @@ on_each_release![
     conf::names_that_would_end_or_be_lost_are_guarded,
     conf::a_users_lines_win,
     conf::each_release_knows_the_keys_that_the_tables_say,
+    conf::every_key_that_is_shown_is_in_the_tables,
     conf::what_this_build_lacks_is_refused,
     hostlist::random_lists_agree_with_scontrol,
     hostlist::white_space_separates_as_in_scontrol,

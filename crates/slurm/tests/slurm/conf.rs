@@ -26,9 +26,11 @@ mod refused;
 use bench::{Bench, config};
 use examples::{Site, hosts, word};
 pub(crate) use lacking::what_this_build_lacks_is_refused;
+use parser::not_in_the_tables;
 pub(crate) use parser::{
-    each_release_knows_the_keys_that_the_tables_say, faults_are_those_that_slurm_finds,
-    values_are_read_back_as_they_were_given, values_on_lines_with_several_keys_are_read_back,
+    each_release_knows_the_keys_that_the_tables_say, every_key_that_is_shown_is_in_the_tables,
+    faults_are_those_that_slurm_finds, values_are_read_back_as_they_were_given,
+    values_on_lines_with_several_keys_are_read_back,
 };
 pub(crate) use refused::{
     broken_times_and_host_lists_are_found, names_that_would_end_or_be_lost_are_guarded,
@@ -406,7 +408,9 @@ cat log";
 
     // It says what it has read, but for the password. The option that makes it say so is a level of its own.
     let said: Vec<&str> = log.lines().filter_map(|line| Some(line.split_once(" debug2: ")?.1)).collect();
-    let shown = config(&said.join("\n"));
+    let said = said.join("\n");
+    assert_eq!(not_in_the_tables(&said, &[FileKind::Slurmdbd], bench.release()), BTreeSet::new(), "{said}");
+    let shown = config(&said);
     let document = Document::read(FileKind::Slurmdbd, &written);
     for (_, setting) in document.settings() {
         let key = setting.key.as_str();

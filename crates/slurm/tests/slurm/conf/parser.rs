@@ -13,7 +13,7 @@ use testkit::cache::SlurmVersion;
 
 use super::bench::{Bench, config};
 use super::examples::{self, hosts};
-use super::{base, gres, put_base, site};
+use super::{Site, base, gres, put_base, site};
 
 /// What a text is made of that is hard to read back.
 fn awkward() -> impl Strategy<Value = String> {
@@ -284,5 +284,42 @@ pub(crate) async fn each_release_knows_the_keys_that_the_tables_say(version: Slu
             .collect();
         assert_eq!(unknown, unknown_keys(file, release), "{file:?}: {said}");
     }
+    Ok(())
+}
+
+/// What daemons show among their keys and read from no file.
+const NO_KEYS: [&str; 9] = [
+    "BOOT_TIME",
+    "HASH_VAL",
+    "JobDefaults",
+    "MULTIPLE_SLURMD",
+    "NEXT_JOB_ID",
+    "SLURM_CONF",
+    "SLURM_VERSION",
+    "SLURMDBD_CONF",
+    "SLURMDBD_VERSION",
+];
+
+/// What is shown as a key and is none of these files in this release.
+pub(super) fn not_in_the_tables(shown: &str, files: &[FileKind], release: Release) -> BTreeSet<String> {
+    let names = shown.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.trim_end());
+    let keys = names.map(|name| name.split('[').next().unwrap_or_default());
+    let known = |name: &str| {
+        let mut found = files.iter().filter_map(|file| file.key(name));
+        found.any(|key| key.support.is_known_in(release)) || NO_KEYS.contains(&name)
+    };
+    keys.filter(|name| !name.contains([' ', ':']) && !known(name)).map(str::to_owned).collect()
+}
+
+pub(crate) async fn every_key_that_is_shown_is_in_the_tables(version: SlurmVersion) -> Result<()> {
+    let bench = Bench::start(version).await?;
+    // Without something that uses it, nobody reads cgroup.conf.
+    put_base(&bench, &Site { proctrack: "proctrack/cgroup", ..site() }, "")?;
+    let shown = bench.ask("scontrol show config").await?;
+    for shown_at_all in ["ClusterName ", "SlurmctldHost[0] ", "CgroupPlugin "] {
+        ensure!(shown.contains(shown_at_all), shown);
+    }
+    let files = [FileKind::Slurm, FileKind::Cgroup, FileKind::Mpi];
+    assert_eq!(not_in_the_tables(&shown, &files, bench.release()), BTreeSet::new(), "{shown}");
     Ok(())
 }
