@@ -14,7 +14,7 @@ pub struct Document {
 }
 
 /// A line, or several that backslashes at the end join.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Line {
     /// Of the first of its lines in the file, from 1.
     pub number: usize,
@@ -33,7 +33,7 @@ pub enum Content {
 }
 
 /// `Key=Value`, and the pairs after it on lines that have several.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Setting {
     pub key: String,
     pub value: String,
@@ -42,7 +42,7 @@ pub struct Setting {
     pub more: Vec<Pair>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Pair {
     pub key: String,
     pub value: String,
@@ -72,11 +72,39 @@ pub enum Fault {
     Unfinished,
 }
 
-/// Values are not shown: a password may be among them.
+/// Values are not shown, neither here nor of the lines: a password may be among them.
 impl fmt::Debug for Document {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let keys: Vec<_> = self.settings().map(|setting| &setting.1.key).collect();
         out.debug_struct("Document").field("kind", &self.kind).field("keys", &keys).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Line {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Line")
+            .field("number", &self.number)
+            .field("content", &self.content)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Setting")
+            .field("key", &self.key)
+            .field("operator", &self.operator)
+            .field("more", &self.more)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Pair")
+            .field("key", &self.key)
+            .field("operator", &self.operator)
+            .finish_non_exhaustive()
     }
 }
 
@@ -331,6 +359,17 @@ mod tests {
         assert_eq!(fault("# \u{1b}[1mbold\u{1b}[0m\nKillWait=1 # \u{7}\n"), None);
         for text in ["KillWait=\u{7}1\n", "KillWait=1 \u{b}# x\n", "# a\0b\n", "\\\u{7}\n"] {
             assert_eq!(fault(text), Some((1, Fault::Control)), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_printed_to_debug_shows_a_value() {
+        let text = "StoragePass=geheim\nNodeName=geheim Reason=geheim\n# geheim\n";
+        for kind in [FileKind::Slurm, FileKind::Slurmdbd] {
+            let document = Document::read(kind, text);
+            let printed = format!("{document:?} {:?}", document.lines());
+            assert!(printed.contains("StoragePass") && printed.contains("Reason"), "{printed}");
+            assert!(!printed.contains("geheim"), "{printed}");
         }
     }
 

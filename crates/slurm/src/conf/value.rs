@@ -9,7 +9,7 @@ use super::quote::Unwritable;
 use crate::units::{Memory, TimeLimit, UnitError};
 
 /// What is written after `Key=`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Value {
     Text(String),
     Number(i128),
@@ -18,6 +18,13 @@ pub enum Value {
     List(Vec<String>),
     Options(Options),
     Time(TimeLimit),
+}
+
+/// Not shown: it may be a password.
+impl fmt::Debug for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Value").finish_non_exhaustive()
+    }
 }
 
 impl Value {
@@ -61,8 +68,15 @@ pub(super) fn check_item(item: &str) -> Result<(), Unfit> {
 }
 
 /// Options in one value, such as those of SlurmctldParameters: `enable_configless,conmgr_threads=32`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct Options(Vec<(String, Option<String>)>);
+
+/// Values are not shown: a password may be among them.
+impl fmt::Debug for Options {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
 
 impl Options {
     pub fn new() -> Self {
@@ -447,6 +461,14 @@ mod tests {
         assert!(text(Options::new().flag("a=b")).is_err());
         assert!(text(Options::new().with("jwt_key", "")).is_err());
         assert!(Value::from(["a,b"]).text(Kind::Text).is_err());
+    }
+
+    #[test]
+    fn nothing_that_is_printed_to_debug_shows_a_value() {
+        let options = Options::new().with("SSL_KEY", "geheim").flag("x");
+        let values = [Value::from("geheim"), Value::from(["geheim"]), options.clone().into()];
+        assert_eq!(format!("{options:?} {:?}", values[0]), "{\"SSL_KEY\", \"x\"} Value { .. }");
+        assert!(!format!("{values:?}").contains("geheim"));
     }
 
     #[test]
