@@ -107,6 +107,12 @@ fn tres_keep_their_order_and_types() {
 }
 
 #[test]
+fn many_tres_are_soon_read() {
+    let text: Vec<String> = (0..200_000).map(|number| format!("gres/a{number}=1")).collect();
+    assert_eq!(Tres::parse(&text.join(",")).unwrap().iter().count(), 200_000);
+}
+
+#[test]
 fn tres_that_slurm_would_not_take_are_refused() {
     let problem = |text| Tres::parse(text).unwrap_err().to_string();
     assert!(problem("cpu").contains("write TYPE=AMOUNT"));

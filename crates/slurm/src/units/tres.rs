@@ -1,5 +1,6 @@
 //! TRES strings, amounts of trackable resources: `cpu=16,mem=191356M,gres/gpu:a100=8,node=1,billing=32,license/x=2`.
 
+use std::collections::HashSet;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
@@ -73,6 +74,7 @@ impl Display for TresName {
 impl Tres {
     pub fn parse(text: &str) -> Result<Self, UnitError> {
         let mut tres = Self::default();
+        let mut names = HashSet::new();
         if text.is_empty() {
             return Ok(tres);
         }
@@ -81,7 +83,7 @@ impl Tres {
                 return Err(Problem::Form(FORMS).of(entry, WHAT));
             };
             let name = TresName::parse(name)?;
-            if tres.get(name.as_str()).is_some() {
+            if !names.insert(name.as_str().to_ascii_lowercase()) {
                 return Err(Problem::Twice.of(name.as_str(), WHAT));
             }
             let amount = if name.is_memory() {
