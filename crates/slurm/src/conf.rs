@@ -54,7 +54,7 @@ pub use plugstack::{PlugStack, Plugin, PluginFinding, check_plugstack};
 pub use problem::{Problem, Problems, Reason};
 pub use quote::Unwritable;
 pub use release::{Release, Support, UnknownRelease};
-pub use value::{Options, Unfit, Value, Word};
+pub use value::{Feature, Options, Unfit, Value, Word};
 pub use yaml::{
     Block, DirConf, Namespace, NamespaceNodes, NamespaceYaml, Shape, Switch, Topology, TopologyYaml,
 };

@@ -4,7 +4,7 @@ use super::hosts::HostExpr;
 use super::keys::{block, gres, job_container, slurm, tree};
 use super::line::{ConfLine, Extra};
 use super::problem::Reason;
-use super::value::{Value, Word};
+use super::value::{Feature, Value, Word};
 use crate::units::{Memory, TimeLimit};
 
 /// The state that a node begins with. What becomes of it is a [`crate::state::NodeState`].
@@ -42,7 +42,7 @@ pub struct NodeLine {
     pub cpus: Option<u16>,
     pub real_memory: Option<Memory>,
     pub port: Option<u16>,
-    pub features: Vec<Word>,
+    pub features: Vec<Feature>,
     pub gres: Vec<String>,
     pub weight: Option<u32>,
     pub extra: Extra,
@@ -69,6 +69,7 @@ impl NodeLine {
 impl From<NodeLine> for ConfLine {
     fn from(node: NodeLine) -> Self {
         use slurm::node as key;
+        let features: Vec<String> = node.features.iter().map(|feature| feature.as_str().to_owned()).collect();
         ConfLine::new(slurm::NodeName, node.names)
             .set(key::State, node.state)
             .set(key::NodeHostname, node.hostname)
@@ -76,7 +77,7 @@ impl From<NodeLine> for ConfLine {
             .set(key::CPUs, node.cpus)
             .set(key::RealMemory, node.real_memory)
             .set(key::Port, node.port)
-            .set(key::Feature, Some(words(&node.features)))
+            .set(key::Feature, Some(features))
             .set(key::Gres, Some(node.gres))
             .set(key::Weight, node.weight)
             .extra(node.extra)
@@ -88,7 +89,7 @@ impl From<NodeLine> for ConfLine {
 pub struct NodeSetLine {
     pub name: Word,
     pub nodes: Option<HostExpr>,
-    pub feature: Option<Word>,
+    pub feature: Option<Feature>,
 }
 
 impl From<NodeSetLine> for ConfLine {

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::keys::{slurm as key, slurmdbd};
 use super::{Below, GresLine, HostExpr, SwitchLine};
 use super::{
-    ConfFile, Document, Extra, ExtraError, FileKind, InitialState, NodeLine, NodeSetLine, OverSubscribe,
-    PartitionLine, PartitionNodes, Release, Severity, Word, check_invariants,
+    ConfFile, Document, Extra, ExtraError, Feature, FileKind, InitialState, NodeLine, NodeSetLine,
+    OverSubscribe, PartitionLine, PartitionNodes, Release, Severity, Word, check_invariants,
 };
 
 /// What the fuzzer starts from: each piece of the grammar, and what once was read wrong.
@@ -158,7 +158,7 @@ fn a_users_pairs_win_over_ours_and_some_are_not_theirs() {
 fn a_users_pairs_win_also_in_other_words() {
     let node = NodeLine {
         cpus: Some(1),
-        features: vec![Word::new("ours").unwrap()],
+        features: vec![Feature::new("ours").unwrap()],
         extra: Extra::read("Procs=8 Features=theirs", key::node::ALL, &[]).unwrap(),
         ..NodeLine::new(HostExpr::new("n1").unwrap())
     };
@@ -219,7 +219,7 @@ fn all_of_a_users_pairs_are_listed_and_checked() {
 fn what_a_caller_sets_itself_is_taken_out_also_in_other_words() {
     let mut extra = Extra::read("Features=dropme Weight=2", key::node::ALL, &[]).unwrap();
     assert_eq!(extra.take(&[key::node::Feature]), ["Features"]);
-    let features = vec![Word::new("cpu").unwrap()];
+    let features = vec![Feature::new("cpu").unwrap()];
     let node = NodeLine { features, extra, ..NodeLine::new(HostExpr::new("n1").unwrap()) };
     assert_eq!(slurm().line(node).render().unwrap(), "NodeName=n1 Feature=cpu Weight=2\n");
     let mut extra = Extra::read("shared=YES Default=NO", key::partition::ALL, &[]).unwrap();

@@ -141,6 +141,7 @@ from! {
     // Every key that takes an amount of memory takes a number of MiB.
     Memory: |memory| Self::Number(memory.mib().into());
     Word: |word| Self::Text(word.0);
+    Feature: |feature| Self::Text(feature.0);
     HostExpr: |hosts| Self::Text(hosts.into());
 }
 
@@ -352,11 +353,8 @@ impl Word {
     /// Refuses what would end the name, or start another key or a comment; also a comma, since a name is one of a list,
     /// and brackets, in which Slurm has addresses, counts and ranges.
     pub fn new(text: &str) -> Result<Self, Unwritable> {
-        check_word(text)?;
-        let bad = |letter: &char| [',', '(', ')', '[', ']'].contains(letter);
-        text.chars()
-            .find(bad)
-            .map_or_else(|| Ok(Self(text.to_owned())), |letter| Err(Unwritable::Letter(letter)))
+        check_letters(text, &['=', ',', '(', ')', '[', ']'])?;
+        Ok(Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -364,14 +362,42 @@ impl Word {
     }
 }
 
+/// What nodes have and jobs ask for: a [`Word`] that may have a `=`, as in `arch=x86`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Feature(String);
+
+impl Feature {
+    pub fn new(text: &str) -> Result<Self, Unwritable> {
+        check_letters(text, &[',', '(', ')', '[', ']'])?;
+        Ok(Self(text.to_owned()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Word> for Feature {
+    fn from(word: Word) -> Self {
+        Self(word.0)
+    }
+}
+
 pub(super) fn check_word(text: &str) -> Result<(), Unwritable> {
+    check_letters(text, &['='])
+}
+
+/// Whether the text stays one value, and has none of these letters.
+fn check_letters(text: &str, others: &[char]) -> Result<(), Unwritable> {
     if text.is_empty() {
         return Err(Unwritable::Empty);
     }
     if text.chars().any(char::is_control) {
         return Err(Unwritable::Control);
     }
-    let bad = |letter: &char| letter.is_whitespace() || ['=', '#', '"', '\'', '\\'].contains(letter);
+    let bad = |letter: &char| {
+        letter.is_whitespace() || ['#', '"', '\'', '\\'].contains(letter) || others.contains(letter)
+    };
     text.chars().find(bad).map_or(Ok(()), |letter| Err(Unwritable::Letter(letter)))
 }
 
@@ -505,6 +531,7 @@ mod tests {
     fn a_word_cannot_start_another_key() {
         for bad in ["", "a b", "a=b", "a#b", "a\"b", "a\nb", "a\\", "a,b", "a(10.0.0.1", "a[1-2]"] {
             assert!(Word::new(bad).is_err(), "{bad:?}");
+            assert_eq!(Feature::new(bad).is_ok(), bad == "a=b", "{bad:?}");
         }
     }
 }

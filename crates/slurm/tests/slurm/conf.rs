@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use slurm::conf::{
-    self as api, ConfFile, Document, Extra, FileKind, NodeLine, Release, Shape, SlurmctldHost, Switch,
-    Topology, TopologyYaml, keys,
+    self as api, ConfFile, Document, Extra, Feature, FileKind, NodeLine, Release, Shape, SlurmctldHost,
+    Switch, Topology, TopologyYaml, keys,
 };
 use slurm::units;
 use testkit::cache::SlurmVersion;
@@ -165,7 +165,7 @@ pub(crate) async fn nodes_partitions_and_devices_are_as_written(version: SlurmVe
             "NodeAddr=10.77.9.4",
             "CoresPerSocket=2",
             "RealMemory=1024",
-            "=cpu,zone-a",
+            "=cpu,arch=x86",
             "Weight=5",
             "gpu:a100:2",
             "+CLOUD",
@@ -175,6 +175,7 @@ pub(crate) async fn nodes_partitions_and_devices_are_as_written(version: SlurmVe
     has("PartitionName=main ", &["Default=YES", "PriorityTier=10", "MaxTime=UNLIMITED", "TotalNodes=6"])?;
     has("PartitionName=hidden ", &["Hidden=YES", "DefaultTime=01:30:00", "PreemptMode=OFF"])?;
     has("PartitionName=workers ", &["Nodes=worker-[0-3]", "MaxTime=1-12:00:00", "TotalNodes=4"])?;
+    has("PartitionName=x86 ", &["Nodes=worker-[0-3]", "TotalNodes=4"])?;
     has("PartitionName=empty ", &["Nodes=(null)", "TotalNodes=0"])?;
     ensure!(
         answer.contains("Name=gpu Type=a100 Count=2") && answer.contains("File=/dev/null,/dev/zero"),
@@ -455,10 +456,12 @@ pub(crate) async fn a_node_that_makes_itself_known_has_what_it_was_given(
     version: SlurmVersion,
 ) -> Result<()> {
     let bench = Bench::start(version).await?;
-    let text = "CPUs=1 Reason=\"a  b=c\" Features=own Weight=7 Features=more";
+    let text = "CPUs=1 Reason=\"a  b=c\" Features=own Weight=7 Features=arch=x86";
     let mut extra = Extra::read(text, keys::slurm::node::ALL, &[])?;
-    let mut features = vec![word("worker")];
-    features.extend(extra.iter().filter(|(key, _)| *key == "Features").map(|(_, value)| word(value)));
+    let mut features = vec![word("worker").into()];
+    for (_, feature) in extra.iter().filter(|(key, _)| *key == "Features") {
+        features.push(Feature::new(feature)?);
+    }
     extra.take(&[keys::slurm::node::Feature]);
     let node = NodeLine { features, extra, ..NodeLine::new(hosts("dynamic-0")) };
     let conf = node.slurmd_conf(bench.release())?;
@@ -474,7 +477,7 @@ kill -KILL $slurmd
 cat slurmd.log"
     );
     let said = bench.ask(&script).await?;
-    for part in ["AvailableFeatures=worker,own,more ", "CPUTot=1 ", "Weight=7 "] {
+    for part in ["AvailableFeatures=worker,own,arch=x86 ", "CPUTot=1 ", "Weight=7 "] {
         ensure!(said.contains(part), "no {part} in\n{said}");
     }
     Ok(())

@@ -5,7 +5,7 @@
 
 use super::api::keys::{self, block, cgroup, gres, job_container, mpi, slurm as key, slurmdbd as dbd};
 use super::api::{
-    Below, Block, BlockLine, ConfFile, DirConf, DownNodesLine, Extra, FileKind, GresLine, HostExpr,
+    Below, Block, BlockLine, ConfFile, DirConf, DownNodesLine, Extra, Feature, FileKind, GresLine, HostExpr,
     InitialState, JobContainerLine, Location, Namespace, NamespaceNodes, NamespaceYaml, NodeLine,
     NodeSetLine, Options, OverSubscribe, PartitionLine, PartitionNodes, PartitionState, PlugStack, Plugin,
     PowerActionLine, PreemptMode, Release, Shape, SlurmctldHost, Switch, SwitchLine, Topology, TopologyYaml,
@@ -198,7 +198,7 @@ fn nodes_and_partitions(file: &mut ConfFile, site: &Site) {
         address: Some(hosts(site.addresses[0])),
         real_memory: Some(Memory::from_mib(1024)),
         port: Some(6818),
-        features: vec![word("cpu"), word("zone-a")],
+        features: vec![word("cpu").into(), Feature::new("arch=x86").expect("a feature")],
         gres: vec!["gpu:a100:2".into()],
         extra: extra.expect("pairs"),
         ..NodeLine::new(hosts("worker-[0-3]"))
@@ -242,7 +242,12 @@ fn nodes_and_partitions(file: &mut ConfFile, site: &Site) {
         ..PartitionLine::new(word("workers"))
     })
     .line(PartitionLine { nodes: Some(PartitionNodes::None), ..PartitionLine::new(word("empty")) })
-    .line(NodeSetLine { name: word("worker"), nodes: Some(hosts("worker-[0-3]")), feature: None });
+    .line(NodeSetLine { name: word("worker"), nodes: Some(hosts("worker-[0-3]")), feature: None })
+    .line(NodeSetLine { name: word("x86"), nodes: None, feature: Feature::new("arch=x86").ok() })
+    .line(PartitionLine {
+        nodes: Some(PartitionNodes::Some(hosts("x86"))),
+        ..PartitionLine::new(word("x86"))
+    });
 }
 
 /// All in one file, which includes the user's at its end.
@@ -267,11 +272,11 @@ pub(super) fn one_file(release: Release, site: &Site) -> ConfFile {
             hostname: Some(hosts(&name)),
             address: Some(hosts(&format!("{name}{}", site.domain))),
             real_memory: Some(Memory::from_mib(1024)),
-            features: vec![word("small")],
+            features: vec![word("small").into()],
             ..NodeLine::new(hosts(&name))
         });
     }
-    file.line(NodeSetLine { name: word("small"), nodes: None, feature: Some(word("small")) })
+    file.line(NodeSetLine { name: word("small"), nodes: None, feature: Some(word("small").into()) })
         .line(PartitionLine {
             nodes: Some(PartitionNodes::Some(hosts("small"))),
             default: Some(true),
@@ -309,7 +314,7 @@ pub(super) fn sections(release: Release, site: &Site, user: &str) -> ConfFile {
         .set(&key::Prolog, "prolog-00-a.sh")
         .set(&key::Prolog, "prolog-10-b.sh")
         .comment("\n## NODESET & PARTITION ###")
-        .line(NodeSetLine { name: word("gpu"), nodes: None, feature: Some(word("gpu")) })
+        .line(NodeSetLine { name: word("gpu"), nodes: None, feature: Some(word("gpu").into()) })
         .line(PartitionLine {
             nodes: Some(PartitionNodes::Some(hosts("gpu"))),
             extra: Extra::read("State=UP MaxTime=UNLIMITED", key::partition::ALL, &[]).expect("pairs"),
