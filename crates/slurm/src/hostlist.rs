@@ -53,6 +53,7 @@ enum Item {
 
 impl Hostlist {
     /// Reads an expression. Names are separated by commas, spaces, tabs or line ends; an empty text is an empty list.
+    /// One with more names and ranges than Slurm can have nodes is refused, before a short text takes much memory.
     pub fn parse(text: &str) -> Result<Self, HostlistError> {
         parse::parse(text)
     }
@@ -159,13 +160,15 @@ impl Hostlist {
 
     /// As [`Self::runs`], if there are at most `limit`.
     fn runs_within(&self, limit: usize) -> Result<impl Iterator<Item = Run<'_>>, TooMany> {
-        if self.run_count() > limit as u64 {
-            return Err(TooMany { what: "ranges", limit });
-        }
+        self.check_runs(limit)?;
         Ok(self.runs())
     }
 
-    fn run_count(&self) -> u64 {
+    fn check_runs(&self, limit: usize) -> Result<(), TooMany> {
+        if self.run_count() > limit as u64 { Err(TooMany { what: "ranges", limit }) } else { Ok(()) }
+    }
+
+    pub(crate) fn run_count(&self) -> u64 {
         let count = |item: &Item| match item {
             Item::Run(_) => 1,
             Item::Product(product) => product.run_count(),

@@ -24,13 +24,17 @@ impl Named {
         let lines = user.settings().filter(|(_, setting)| setting.key.eq_ignore_ascii_case(key.name));
         let lines =
             lines.filter(|(_, setting)| user.kind() == FileKind::Slurm && !key.is_defaults(&setting.value));
-        let lines: Vec<_> = lines.filter_map(|(line, setting)| Some((line, read(setting)?))).collect();
-        let names = NameSet::of_all(lines.iter().map(|(_, list)| list), MOST_RANGES);
-        let names = names.map_err(|(at, many)| {
-            let line = lines.get(at).map_or(0, |(line, _)| *line);
-            Reason::TooManyNodes { line, many }
-        })?;
-        Ok(Self { names, lines })
+        let mut read_lines = Vec::new();
+        let mut left = MOST_RANGES as u64;
+        for (line, setting) in lines {
+            let Some(list) = read(setting) else { continue };
+            left = left
+                .checked_sub(list.run_count())
+                .ok_or(Reason::TooManyNodes { line, limit: MOST_RANGES })?;
+            read_lines.push((line, list));
+        }
+        let names = NameSet::of_all(read_lines.iter().map(|(_, list)| list));
+        Ok(Self { names, lines: read_lines })
     }
 
     /// The first name that is in the list, and the line that has it.

@@ -7,7 +7,6 @@ use super::per_node::Uneven;
 use super::quote::Unwritable;
 use super::release::{Release, Support};
 use super::value::Unfit;
-use crate::hostlist::TooMany;
 
 /// One thing that cannot be written. Holds no values but names of nodes and the like: another may be a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -61,10 +60,9 @@ pub enum Reason {
     )]
     SomeNodes { nodes: String, line: usize },
     #[error(
-        "up to line {line} the text has nodes in more than {} {}, which Slurm does not read: name fewer",
-        .many.limit, .many.what
+        "up to line {line} the text has nodes in more than {limit} ranges, which Slurm does not read: name fewer"
     )]
-    TooManyNodes { line: usize, many: TooMany },
+    TooManyNodes { line: usize, limit: usize },
     #[error(
         "line {line} of the text takes options of the operator away, without which Slurm no longer knows it: remove the \
          line"

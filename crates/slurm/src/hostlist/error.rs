@@ -28,6 +28,8 @@ pub enum Problem {
     TooLarge(String),
     #[error("a name is longer than {} bytes", super::MAX_NAME)]
     TooLong,
+    #[error("these are more than {} names and ranges", super::MOST_NUMBERS)]
+    TooMany,
     #[error("functions in braces are expanded by slurmctld only: write the names")]
     Function,
     #[error("{0:?} is not part of a name")]

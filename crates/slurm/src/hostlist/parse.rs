@@ -3,11 +3,11 @@
 use super::error::excerpt;
 use super::product::{Part, Product};
 use super::run::{Range, Run, number};
-use super::{Hostlist, HostlistError, Item, MAX_NAME, Problem};
+use super::{Hostlist, HostlistError, Item, MAX_NAME, MOST_NUMBERS, Problem};
 
 pub(super) fn parse(text: &str) -> Result<Hostlist, HostlistError> {
     let mut list = Hostlist::default();
-    let mut rest = Rest { text, at: 0 };
+    let mut rest = Rest { text, at: 0, left: MOST_NUMBERS };
     loop {
         rest.skip_separators();
         if rest.left().is_empty() {
@@ -44,6 +44,8 @@ fn is_separator(letter: char) -> bool {
 struct Rest<'a> {
     text: &'a str,
     at: usize,
+    /// How many names and ranges there may yet be: each becomes a text of its own, with all that is before its bracket.
+    left: u64,
 }
 
 impl<'a> Rest<'a> {
@@ -63,6 +65,11 @@ impl<'a> Rest<'a> {
         taken
     }
 
+    fn count(&mut self, at: usize) -> Result<(), HostlistError> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| Problem::TooMany.at(at))?;
+        Ok(())
+    }
+
     /// Reads up to the next separator outside of brackets.
     fn entry(&mut self, list: &mut Hostlist) -> Result<(), HostlistError> {
         let start = self.at;
@@ -80,6 +87,9 @@ impl<'a> Rest<'a> {
         };
         if parts.iter().map(Part::longest).sum::<usize>() + suffix.len() > MAX_NAME {
             return Err(Problem::TooLong.at(start));
+        }
+        if parts.is_empty() {
+            self.count(start)?;
         }
         match &mut *parts {
             [] => list.push_run(Run::of_name(suffix).into_owned()),
@@ -106,6 +116,7 @@ impl<'a> Rest<'a> {
         }
         let mut ranges = Vec::new();
         for text in inside.split(',') {
+            self.count(at)?;
             ranges.push(range(text).map_err(|problem| problem.at(at))?);
             at += text.len() + 1;
         }

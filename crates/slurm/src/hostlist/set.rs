@@ -52,24 +52,18 @@ impl PartialOrd for Stem {
 
 impl NameSet {
     pub(crate) fn of(list: &Hostlist, limit: usize) -> Result<Self, TooMany> {
-        Self::of_all([list], limit).map_err(|(_, many)| many)
+        list.check_runs(limit)?;
+        Ok(Self::of_all([list]))
     }
 
-    /// The names of several lists; where they are too many, the number of the list with which they became so.
-    pub(crate) fn of_all<'a>(
-        lists: impl IntoIterator<Item = &'a Hostlist>,
-        limit: usize,
-    ) -> Result<Self, (usize, TooMany)> {
+    /// The names of several lists. Every range of them is looked at: the caller has counted them.
+    pub(crate) fn of_all<'a>(lists: impl IntoIterator<Item = &'a Hostlist>) -> Self {
         let mut set = Self::default();
-        let mut left = limit;
-        for (at, list) in lists.into_iter().enumerate() {
-            for run in list.runs_within(left).map_err(|many| (at, TooMany { limit, ..many }))? {
-                set.add(&run);
-                left = left.saturating_sub(1);
-            }
+        for run in lists.into_iter().flat_map(Hostlist::runs) {
+            set.add(&run);
         }
         set.names.values_mut().for_each(tidy);
-        Ok(set)
+        set
     }
 
     fn add(&mut self, run: &Run<'_>) {

@@ -64,6 +64,21 @@ fn a_list_may_stand_for_more_names_than_there_is_memory() {
 }
 
 #[test]
+fn a_short_text_does_not_take_much_memory() {
+    let prefix = "x".repeat(250);
+    let ranges = |count: usize| format!("{prefix}[{}]", vec!["1"; count].join(","));
+    assert_eq!(Hostlist::parse(&ranges(65_536)).unwrap().count(), 65_536);
+    let refused = Hostlist::parse(&ranges(65_537)).unwrap_err();
+    assert_eq!(refused.problem, Problem::TooMany);
+    let several = vec![ranges(40_000); 2].join(",");
+    assert_eq!(Hostlist::parse(&several).unwrap_err().problem, Problem::TooMany);
+    let names: Vec<String> = (0..65_536).map(|number| format!("n{number}x")).collect();
+    assert!(Hostlist::parse(&names.join(",")).is_ok());
+    assert!(Hostlist::parse(&format!("{},a", names.join(","))).is_err());
+    assert!(Hostlist::from_names(names.iter().chain(["a".to_owned()].iter())).is_ok());
+}
+
+#[test]
 fn many_ways_to_read_a_name_take_no_time() {
     let ambiguous = format!("{}x", "[0-9999999]".repeat(30));
     let digits = "1".repeat(200);

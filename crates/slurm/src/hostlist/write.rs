@@ -8,10 +8,8 @@ use super::{Hostlist, Item, MOST_NUMBERS, Run};
 
 impl Display for Hostlist {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let products = self.items.iter().filter_map(Item::as_product);
-        let unfolded = products.map(Product::run_count).fold(0, u64::saturating_add);
         // One that unfolds to more, which Slurm refuses, keeps its brackets as they were read.
-        if unfolded <= MOST_NUMBERS {
+        if self.run_count() <= MOST_NUMBERS || self.items.iter().all(|item| item.as_product().is_none()) {
             return write_runs(out, self.runs());
         }
         let mut separator = "";
