@@ -108,12 +108,12 @@ impl Check {
             };
             findings.push(finding(self.line, severity, Some(&setting.key), message));
         }
-        let first = key;
-        let is_defaults = first.is_defaults(&setting.value);
+        let nodes = per_node::nodes(self.file, key, &setting.value);
+        let is_defaults = key.is_defaults(&setting.value);
         for pair in &setting.more {
             if let Some(key) = keys::find(keys, &pair.key) {
                 findings.extend(self.pair(key, &pair.value, pair.operator));
-                if let Err(uneven) = per_node::check(self.file, first, &setting.value, key, &pair.value) {
+                if let Err(uneven) = per_node::check(nodes, key, &pair.value) {
                     let message = format!("{}: {uneven}", key.name);
                     findings.push(finding(self.line, Severity::Error, Some(&pair.key), message));
                 }
@@ -325,6 +325,13 @@ mod tests {
             findings[0].starts_with("line 2: the value of SwitchName is longer than 64 bytes"),
             "{findings:?}"
         );
+    }
+
+    #[test]
+    fn many_addresses_on_a_line_of_many_nodes_are_soon_counted() {
+        let nodes: Vec<String> = (0..60_000).map(|node| format!("n{node}x")).collect();
+        let text = format!("NodeName={}{}\n", nodes.join(","), " NodeAddr=a".repeat(20_000));
+        assert_eq!(Document::read(FileKind::Slurm, &text).check(Release::V26_05), []);
     }
 
     #[test]

@@ -236,7 +236,7 @@ impl ConfFile {
             "" => Ok("\"\"".to_owned()),
             _ => quote::quoted_among_others(value),
         };
-        let CheckedLine { key, value, pairs } = &line;
+        let CheckedLine { key, value, pairs, .. } = &line;
         let first = quoted(value)
             .map_err(|unwritable| Problem { place: key.name.to_owned(), reason: unwritable.into() })?;
         let mut text = format!("{}={first}", key.name);
@@ -264,7 +264,8 @@ impl ConfFile {
         if key.is_reserved(self.kind, &value) {
             return Err(at(Reason::Reserved));
         }
-        let mut checked = CheckedLine { key, value, pairs: Vec::new() };
+        let nodes = per_node::nodes(self.kind, key, &value);
+        let mut checked = CheckedLine { key, value, nodes, pairs: Vec::new() };
         if let Some((key, reason)) = &line.refused {
             return Err(checked.problem(key, reason.clone()));
         }
@@ -297,7 +298,7 @@ impl ConfFile {
                 self.checked(keys, key, &Value::from(""))?
             }
         };
-        per_node::check(self.kind, line.key, &line.value, key, &text)?;
+        per_node::check(line.nodes, key, &text)?;
         Ok(text)
     }
 }
@@ -306,6 +307,8 @@ impl ConfFile {
 pub(super) struct CheckedLine {
     key: &'static Key,
     value: String,
+    /// How many, on a line of nodes.
+    nodes: Option<u64>,
     /// What follows. A value that is empty is one in quotes.
     pub(super) pairs: Vec<(Key, String)>,
 }

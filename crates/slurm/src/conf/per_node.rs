@@ -13,19 +13,20 @@ pub struct Uneven {
     pub nodes: u64,
 }
 
-/// The values of one key of the line of these nodes. What is no list is not for this to tell.
-pub(super) fn check(file: FileKind, first: &Key, nodes: &str, key: &Key, value: &str) -> Result<(), Uneven> {
+/// How many nodes a line is of, if it is one of nodes. Read once for all pairs of the line.
+pub(super) fn nodes(file: FileKind, first: &Key, names: &str) -> Option<u64> {
+    let is_line = file == FileKind::Slurm && first.name == slurm::NodeName.name && !first.is_defaults(names);
+    // What is no list is not for this to tell.
+    Hostlist::parse(names).ok().filter(|_| is_line).map(|nodes| nodes.count())
+}
+
+/// The values of one key on such a line.
+pub(super) fn check(nodes: Option<u64>, key: &Key, value: &str) -> Result<(), Uneven> {
     use slurm::node::{BcastAddr, NodeAddr, NodeHostname, Port};
-    if file != FileKind::Slurm || first.name != slurm::NodeName.name || first.is_defaults(nodes) {
-        return Ok(());
-    }
     let is = |keys: &[Key]| keys.iter().any(|other| other.name == key.name);
-    if !is(&[BcastAddr, NodeAddr, NodeHostname, Port]) {
-        return Ok(());
-    }
+    let Some(nodes) = nodes.filter(|_| is(&[BcastAddr, NodeAddr, NodeHostname, Port])) else { return Ok(()) };
     let values = if is(&[Port]) { hosts::ports(value) } else { Hostlist::parse(value) };
-    let (Ok(values), Ok(nodes)) = (values, Hostlist::parse(nodes)) else { return Ok(()) };
-    let (values, nodes) = (values.count(), nodes.count());
+    let Ok(values) = values.map(|values| values.count()) else { return Ok(()) };
     let none = values == 0 && is(&[BcastAddr, Port]);
     if none || values == 1 || values == nodes { Ok(()) } else { Err(Uneven { values, nodes }) }
 }
@@ -36,7 +37,8 @@ mod tests {
 
     #[test]
     fn a_line_has_one_value_for_all_of_its_nodes_or_one_for_each() {
-        let check = |key, value| check(FileKind::Slurm, &slurm::NodeName, "w-[0-3]", key, value);
+        let of = |names: &str| nodes(FileKind::Slurm, &slurm::NodeName, names);
+        let check = |key, value| check(of("w-[0-3]"), key, value);
         for (key, value) in [
             (&slurm::node::NodeAddr, "a"),
             (&slurm::node::NodeAddr, "10.0.0.[1-4]"),
@@ -58,7 +60,7 @@ mod tests {
         ] {
             assert_eq!(check(key, value), Err(Uneven { values, nodes: 4 }), "{}={value}", key.name);
         }
-        let defaults = super::check(FileKind::Slurm, &slurm::NodeName, "DEFAULT", &slurm::node::Port, "1,2");
-        assert_eq!(defaults, Ok(()));
+        assert_eq!((of("w-[0-3]"), of("default"), of("w-[")), (Some(4), None, None));
+        assert_eq!(nodes(FileKind::Gres, &slurm::NodeName, "w"), None);
     }
 }
