@@ -22,7 +22,7 @@ pub enum Severity {
 pub struct Finding {
     pub line: usize,
     pub severity: Severity,
-    /// The key that it is about, as the user wrote it.
+    /// The key that it is about, as Slurm spells it. One that Slurm does not know is as the user wrote it.
     pub key: Option<String>,
     /// What is wrong and what to do.
     pub message: String,
@@ -62,7 +62,7 @@ impl Document {
                 };
                 let Owned { key, reason, instead, .. } = owned;
                 let message = format!("{key} {verb}, since {reason}: {instead}");
-                Some(finding(line, severity, Some(&setting.key), message))
+                Some(finding(line, severity, Some(key), message))
             })
             .collect()
     }
@@ -106,7 +106,7 @@ impl Check {
             } else {
                 (Severity::Error, format!("slurmctld does not start with {name}={value}: name the nodes"))
             };
-            findings.push(finding(self.line, severity, Some(&setting.key), message));
+            findings.push(finding(self.line, severity, Some(key.name), message));
         }
         let nodes = per_node::nodes(self.file, key, &setting.value);
         let is_defaults = key.is_defaults(&setting.value);
@@ -115,14 +115,14 @@ impl Check {
                 findings.extend(self.pair(key, &pair.value, pair.operator));
                 if let Err(uneven) = per_node::check(nodes, key, &pair.value) {
                     let message = format!("{}: {uneven}", key.name);
-                    findings.push(finding(self.line, Severity::Error, Some(&pair.key), message));
+                    findings.push(finding(self.line, Severity::Error, Some(key.name), message));
                 }
                 if is_defaults && key.is_of_one_node() {
                     let message = format!(
                         "slurmctld does not start with {} among the defaults of nodes: set it on their own lines",
                         key.name
                     );
-                    findings.push(finding(self.line, Severity::Error, Some(&pair.key), message));
+                    findings.push(finding(self.line, Severity::Error, Some(key.name), message));
                 }
             } else {
                 let place = format!("a line {}= of {name}", key.name);
@@ -332,6 +332,16 @@ mod tests {
         let nodes: Vec<String> = (0..60_000).map(|node| format!("n{node}x")).collect();
         let text = format!("NodeName={}{}\n", nodes.join(","), " NodeAddr=a".repeat(20_000));
         assert_eq!(Document::read(FileKind::Slurm, &text).check(Release::V26_05), []);
+    }
+
+    #[test]
+    fn a_finding_names_its_key_as_slurm_spells_it() {
+        let text = "killwait=x\nCLUSTERNAME=x\nnodename=all\nnodename=n1 port=0 nodeaddr=a,b\nnodename=n1\nnodeset=n1 x=1\n";
+        let findings = Document::read(FileKind::Slurm, text).check_all(Release::V26_05);
+        let keys: Vec<&str> = findings.iter().filter_map(|found| found.key.as_deref()).collect();
+        let expected =
+            ["KillWait", "ClusterName", "NodeName", "Port", "NodeAddr", "NodeName", "x", "NodeSet"];
+        assert_eq!(keys, expected);
     }
 
     #[test]

@@ -29,7 +29,9 @@ fn partitions(document: &Document) -> Vec<Finding> {
     let mut seen = HashMap::new();
     let again = named(document, slurm::PartitionName.name).filter_map(|(line, setting)| {
         let first = *seen.entry(setting.value.as_str()).or_insert(line);
-        (first != line).then(|| said_twice(line, setting, &format!("PartitionName={}", setting.value), first))
+        (first != line).then(|| {
+            said_twice(line, slurm::PartitionName.name, &format!("PartitionName={}", setting.value), first)
+        })
     });
     again.collect()
 }
@@ -44,7 +46,7 @@ fn nodes(document: &Document) -> Vec<Finding> {
         if count > MOST_NODES {
             let message =
                 format!("the text has more than {MOST_NODES} nodes up to here, which Slurm cannot have");
-            return vec![finding(line, Severity::Error, Some(&setting.key), message)];
+            return vec![finding(line, Severity::Error, Some(slurm::NodeName.name), message)];
         }
         lists.push((line, setting, list));
     }
@@ -59,27 +61,28 @@ fn nodes(document: &Document) -> Vec<Finding> {
         let (line, setting, _) = lists.get(repeat.again)?;
         let (first, ..) = lists.get(repeat.first)?;
         match (repeat.first < nodes, repeat.again < nodes) {
-            (_, true) => Some(said_twice(*line, setting, &format!("the node {}", repeat.name), *first)),
-            (true, false) => Some(named_as_a_node(*line, setting, *first)),
+            (_, true) => {
+                Some(said_twice(*line, slurm::NodeName.name, &format!("the node {}", repeat.name), *first))
+            }
+            (true, false) => Some(named_as_a_node(*line, &setting.value, *first)),
             (false, false) => None,
         }
     });
     repeats.collect()
 }
 
-fn said_twice(line: usize, setting: &Setting, what: &str, first: usize) -> Finding {
+fn said_twice(line: usize, key: &str, what: &str, first: usize) -> Finding {
     let message =
         format!("{what} is on line {first} already, and slurmctld starts with one only: take it out here");
-    finding(line, Severity::Error, Some(&setting.key), message)
+    finding(line, Severity::Error, Some(key), message)
 }
 
-fn named_as_a_node(line: usize, setting: &Setting, first: usize) -> Finding {
+fn named_as_a_node(line: usize, set: &str, first: usize) -> Finding {
     let message = format!(
-        "NodeSet={} has the name of a node, see line {first}, with which no daemon and no command of Slurm starts: choose \
-         another",
-        setting.value
+        "NodeSet={set} has the name of a node, see line {first}, with which no daemon and no command of Slurm starts: \
+         choose another"
     );
-    finding(line, Severity::Error, Some(&setting.key), message)
+    finding(line, Severity::Error, Some(slurm::NodeSet.name), message)
 }
 
 #[cfg(test)]
