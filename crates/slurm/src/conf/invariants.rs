@@ -102,6 +102,7 @@ fn a_line_has_the_keys_that_were_set(text: &str) {
         dirs: vec![given()],
         shared: None,
         init_script: Some(given()),
+        extra: Extra::default(),
     };
     let mut lines: Vec<(FileKind, ConfLine, &[&str])> =
         vec![(FileKind::JobContainer, container(None).into(), &["Dirs", "InitScript"])];

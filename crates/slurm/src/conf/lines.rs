@@ -341,16 +341,18 @@ pub enum Below {
 pub struct SwitchLine {
     pub name: Word,
     pub below: Below,
+    pub link_speed: Option<u32>,
 }
 
 impl From<SwitchLine> for ConfLine {
     fn from(switch: SwitchLine) -> Self {
         let line = ConfLine::new(tree::SwitchName, switch.name);
-        match switch.below {
+        let line = match switch.below {
             Below::Switches(switches) => line.set(tree::switch::Switches, Some(switches)),
             Below::Nodes(nodes) => line.set(tree::switch::Nodes, Some(nodes)),
             Below::Nothing => line,
-        }
+        };
+        line.set(tree::switch::LinkSpeed, switch.link_speed)
     }
 }
 
@@ -377,6 +379,7 @@ pub struct JobContainerLine {
     pub dirs: Vec<String>,
     pub shared: Option<bool>,
     pub init_script: Option<String>,
+    pub extra: Extra,
 }
 
 impl From<JobContainerLine> for ConfLine {
@@ -392,6 +395,7 @@ impl From<JobContainerLine> for ConfLine {
             .set(key::Dirs, Some(container.dirs))
             .set(key::Shared, container.shared)
             .set(key::InitScript, container.init_script)
+            .extra(container.extra)
     }
 }
 

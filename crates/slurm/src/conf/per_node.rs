@@ -15,9 +15,11 @@ pub struct Uneven {
 
 /// How many nodes a line is of, if it is one of nodes. Read once for all pairs of the line.
 pub(super) fn nodes(file: FileKind, first: &Key, names: &str) -> Option<u64> {
-    let is_line = file == FileKind::Slurm && first.name == slurm::NodeName.name && !first.is_defaults(names);
+    if file != FileKind::Slurm || first.name != slurm::NodeName.name || first.is_defaults(names) {
+        return None;
+    }
     // What is no list is not for this to tell.
-    Hostlist::parse(names).ok().filter(|_| is_line).map(|nodes| nodes.count())
+    Hostlist::parse(names).ok().map(|nodes| nodes.count())
 }
 
 /// The values of one key on such a line.

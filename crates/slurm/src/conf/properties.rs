@@ -108,7 +108,9 @@ fn a_switch_with_a_name_that_ends_slurmctld_is_refused() {
     let switch = |name: &str| {
         let mut file = ConfFile::new(FileKind::Tree, Release::V26_05);
         let name = Word::new(name).unwrap();
-        file.line(SwitchLine { name, below: Below::Nothing }).render().map_err(|error| error.to_string())
+        file.line(SwitchLine { name, below: Below::Nothing, link_speed: None })
+            .render()
+            .map_err(|error| error.to_string())
     };
     let unknown = format!("{}.unknown", "f".repeat(63));
     assert!(

@@ -189,7 +189,10 @@ pub(crate) async fn topologies_are_loaded(version: SlurmVersion) -> Result<()> {
     let release = bench.release();
     put_base(&bench, &site(), "")?;
     let tree = bench.ask("scontrol show topology").await?;
-    ensure!(tree.contains("SwitchName=fabric-1 Level=1") && tree.contains("Switches=leaf-[1-2]"), tree);
+    ensure!(
+        tree.contains("SwitchName=fabric-1 Level=1 LinkSpeed=400") && tree.contains("Switches=leaf-[1-2]"),
+        tree
+    );
     ensure!(tree.contains("SwitchName=leaf-1 Level=0 LinkSpeed=1 Nodes=worker-[0-1]"), tree);
 
     put_base(&bench, &Site { topology: "topology/block", ..site() }, "")?;

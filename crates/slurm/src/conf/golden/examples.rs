@@ -413,8 +413,9 @@ pub(super) fn mpi(release: Release) -> ConfFile {
 
 pub(super) fn tree(release: Release) -> ConfFile {
     let mut file = ConfFile::new(FileKind::Tree, release);
-    let switch = |name: &str, below: Below| SwitchLine { name: word(name), below };
-    file.line(switch("fabric-1", Below::Switches(hosts("leaf-[1-2]"))))
+    let switch = |name: &str, below: Below| SwitchLine { name: word(name), below, link_speed: None };
+    let fabric = switch("fabric-1", Below::Switches(hosts("leaf-[1-2]")));
+    file.line(SwitchLine { link_speed: Some(400), ..fabric })
         .line(switch("leaf-1", Below::Nodes(hosts("worker-[0-1]"))))
         .line(switch("leaf-2", Below::Nodes(hosts("worker-[2-3],static-[0-1]"))));
     file
@@ -477,11 +478,14 @@ pub(super) fn job_container(release: Release) -> ConfFile {
         dirs: Vec::new(),
         shared: None,
         init_script: None,
+        extra: Extra::default(),
     };
     file.set(&job_container::AutoBasePath, true)
         .line(JobContainerLine {
             dirs: vec!["/tmp".into(), "/dev/shm".into()],
             shared: Some(true),
+            extra: Extra::read("EntireStepInNS=no CloneNSScript_Wait=20", job_container::line::ALL, &[])
+                .expect("pairs"),
             ..container(None, "/var/spool/private")
         })
         .line(container(Some("worker-[2-3]"), "none"));
