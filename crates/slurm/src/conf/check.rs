@@ -336,7 +336,8 @@ mod tests {
 
     #[test]
     fn a_finding_names_its_key_as_slurm_spells_it() {
-        let text = "killwait=x\nCLUSTERNAME=x\nnodename=all\nnodename=n1 port=0 nodeaddr=a,b\nnodename=n1\nnodeset=n1 x=1\n";
+        let text = "killwait=x\nCLUSTERNAME=x\nnodename=all\nnodename=n1 port=0 nodeaddr=a,b\nnodename=n1\n\
+                    nodeset=n1 x=1\n";
         let findings = Document::read(FileKind::Slurm, text).check_all(Release::V26_05);
         let keys: Vec<&str> = findings.iter().filter_map(|found| found.key.as_deref()).collect();
         let expected =

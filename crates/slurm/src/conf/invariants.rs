@@ -1,7 +1,7 @@
 //! What must hold for any bytes that are read as a file, and for any text that is given to a writer. The fuzz target and
 //! the tests call it.
 
-use super::document::{Document, Setting};
+use super::document::{self, Document, Setting};
 use super::file::ConfFile;
 use super::hosts::HostExpr;
 use super::keys::{FileKind, Kind, slurm as key, slurmdbd};
@@ -142,8 +142,15 @@ fn a_users_pairs_stay_on_their_line(text: &str) {
     else {
         return;
     };
+    let node = NodeLine { extra: extra.clone(), ..NodeLine::new(nodes) };
+    if let Ok(conf) = node.clone().slurmd_conf(RELEASE) {
+        let pairs = document::pairs(&conf).unwrap_or_default();
+        let pairs: Vec<_> = pairs.iter().map(|pair| (&*pair.key, &*pair.value)).collect();
+        let ours: Vec<(&str, &str)> = extra.iter().collect();
+        assert_eq!(pairs, ours, "other pairs for slurmd: {conf:?}");
+    }
     let mut file = ConfFile::new(FileKind::Slurm, RELEASE);
-    let Ok(written) = file.line(NodeLine { extra, ..NodeLine::new(nodes) }).render() else { return };
+    let Ok(written) = file.line(node).render() else { return };
     let document = Document::read(FileKind::Slurm, &written);
     assert_eq!(document.lines().len(), 1, "pairs became lines: {written:?}");
     assert_eq!(document.get("NodeName"), Some("n1"));

@@ -146,6 +146,9 @@ impl<'a> Theirs<'a> {
         let ours = Hostlist::parse(ours).ok().and_then(|ours| NameSet::of(&ours, MOST_RANGES).ok());
         // Ours were looked at when they were written.
         let Some(ours) = ours else { return Said::Nothing };
+        if self.nodes.names.is_empty() && self.sets.names.is_empty() {
+            return Said::Nothing;
+        }
         let left = ours.clone().difference(&self.nodes.names);
         if left.is_empty() && !ours.is_empty() {
             return Said::Everything;

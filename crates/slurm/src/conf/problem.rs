@@ -55,8 +55,8 @@ pub enum Reason {
     #[error("slurmctld does not start with it among the defaults of nodes: set it on the lines of the nodes")]
     OfOneNode,
     #[error(
-        "the text has its own line for {nodes}, see line {line}, and not for the others, and slurmctld does not start where two lines \
-         name a node: name all of these nodes in the text, or none"
+        "the text has its own line for {nodes}, see line {line}, and not for the others, and slurmctld does not start \
+         where two lines name a node: name all of these nodes in the text, or none"
     )]
     SomeNodes { nodes: String, line: usize },
     #[error(

@@ -24,6 +24,9 @@ const SEEDS: &[&[u8]] = &[
     b"include \"a\\#b\"\n",
     b"A=a\"\xe2\x80\x83b\nB=\\\"a\\\"\n",
     b"include a# b c\n# \x07\x1b\nNodeName=n[1-3]\nNodeName=n2 State=CLOUD\nNodeName=ALL\n",
+    b"NodeSet=n1 Feature=a=b\nNodeName=n[1-2] NodeAddr=a[1-3] Port=1-2\nPartitionName=a State=UP Shared=FORCE:2\n",
+    b"Features=a Gres+=gpu:1 Reason=\"a b\" Port=7000-7001 features=b",
+    b"AuthAltParameters=jwks=/x\nPreemptMode=GANG,SUSPEND\nSwitchName=s18446744073709551616\n",
     b"PartitionName=a\nPartitionName=a\nNodeName=DEFAULT NodeAddr=x\nFastSchedule=0\n",
 ];
 
