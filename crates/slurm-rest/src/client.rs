@@ -150,6 +150,8 @@ struct Course {
     bytes: u64,
     /// Why the last try failed, while there is no other one.
     failed: Option<RestError>,
+    /// Since when the server is asked what it has.
+    describing: Option<Instant>,
 }
 
 /// Why asking was given up.
@@ -221,7 +223,12 @@ impl Client {
 
     /// The API version that calls use.
     pub async fn version(&self) -> Result<ApiVersion, RestError> {
-        let call = Call::read("version", String::new());
+        self.version_for("version").await
+    }
+
+    /// The same on behalf of a call.
+    pub(crate) async fn version_for(&self, name: &'static str) -> Result<ApiVersion, RestError> {
+        let call = Call::read(name, String::new());
         let mut course = Course::default();
         self.in_time(&call, &mut course, async |course| Ok(self.served(&call, course).await?.version)).await
     }
@@ -335,7 +342,11 @@ impl Client {
             Ok(result) => result,
             Err(_) => {
                 let timed_out = RestError::TimedOut { call: call.name, after: self.deadline };
-                Err(course.failed.take().unwrap_or(timed_out))
+                let result = Err(course.failed.take().unwrap_or(timed_out));
+                if let Some(begin) = course.describing {
+                    self.count(DESCRIPTION, &result, begin, 0);
+                }
+                result
             }
         }
     }
@@ -347,7 +358,9 @@ impl Client {
             return Ok(known.served.clone());
         }
         let (begin, before) = (Instant::now(), course.bytes);
+        course.describing = Some(begin);
         let asked = self.describe(call, course).await;
+        course.describing = None;
         self.count(DESCRIPTION, &asked, begin, course.bytes - before);
         course.bytes = before;
         let served = Arc::new(asked?);

@@ -34,7 +34,7 @@ use crate::error::RestError;
 use crate::record::cluster::{Partition, Reservation};
 use changes::Subscribers;
 use jobs::Jobs;
-use pace::{Brought, LONGEST_AFTER_FAILURE, Pace, Recent};
+use pace::{LONGEST_AFTER_FAILURE, Recent, rest};
 use waiting::Waited;
 
 /// How often a view asks.
@@ -72,10 +72,13 @@ impl Default for ViewOptions {
 
 /// How long a small question may take.
 const SMALL: Duration = Duration::from_secs(5);
+/// When a list is asked for even if small questions are in vain: its error is the one that is shown.
+const A_LIST_ANYWAY: Duration = Duration::from_secs(60);
 /// Single nodes that are asked for at a time.
 const AT_A_TIME: usize = 4;
-/// Changes are asked for by slurmctld's clock. Should that be set back, they are missed no longer than this.
-const CHANGES_SINCE: Duration = Duration::from_secs(300);
+/// Changes are asked for no longer than this before a whole list is: slurmctld's clock can be set back, and that a node was
+/// deleted is no change.
+const CHANGES_SINCE: Duration = Duration::from_secs(60);
 
 /// From when changes are asked for: by slurmctld's clock, and by ours.
 type Since = Option<(u64, Instant)>;
@@ -97,8 +100,8 @@ struct Shared {
     jobs: Jobs,
     /// A list is wanted before its time.
     soon: Notify,
-    /// A single node was not as it was known. Its answer can be older than that of a list that came before it, so the next
-    /// list has to be a whole one.
+    /// The next list has to be a whole one. A single node was not as it was known, and its answer can be older than that of a
+    /// list that came before it; or it is not there any more; or somebody knows better.
     doubt: AtomicBool,
 }
 
@@ -149,8 +152,10 @@ impl View {
         waiting
     }
 
-    /// Has the whole list asked for before its time, as far as its cost allows.
+    /// Has the whole list asked for before its time, as far as its cost allows; for who has changed something, such as
+    /// deleted a node, of which Slurm does not tell.
     pub fn ask_soon(&self) {
+        self.shared.doubt.store(true, Ordering::Relaxed);
         self.shared.soon.notify_one();
     }
 
@@ -164,61 +169,62 @@ impl View {
 
 impl Shared {
     async fn keep_listing(&self) {
-        let (mut since, mut recent) = (None, Recent::default());
+        // Among answers that nothing has changed a whole list would look cheap.
+        let (mut since, mut whole_ones, mut unchanged) = (None, Recent::default(), Recent::default());
+        let mut was_away = false;
         loop {
             let begin = Instant::now();
-            let (brought, whole) = self.list_nodes(&mut since).await;
-            let cost = begin.elapsed();
-            // Among answers that nothing has changed a whole list would look cheap.
-            let own = if whole && brought == Brought::Answer { recent.least_with(cost) } else { cost };
-            let (end, pace) = (begin + cost, Pace { cost: own, brought });
-            match pace.pause(self.options.quiet) {
-                long if brought == Brought::Failure && long > LONGEST_AFTER_FAILURE => {
-                    self.wait_for_slurm(end + long).await;
-                }
-                _ => self.pause(end, pace).await,
-            }
+            let (answered, whole) = self.list_nodes(&mut since).await;
+            let (end, cost) = (Instant::now(), begin.elapsed());
+            let rest = rest(if whole { &mut whole_ones } else { &mut unchanged }.least_with(cost));
+            let away = !answered && self.wait_for_slurm(end + A_LIST_ANYWAY).await;
+            // What it took is then not all its own; neither is that of the next one, which waited for Slurm as well.
+            self.pause(end, if away || was_away { rest.min(cost) } else { rest }).await;
+            was_away = away;
         }
     }
 
-    /// After a list that took all the time it had: either Slurm was away, and is asked for a list as soon as it is back, or
-    /// the list is too much for it, and is left alone until `until`. Small questions tell.
-    async fn wait_for_slurm(&self, until: Instant) {
+    /// A list was not answered: either Slurm is away, and is asked for one soon after it is back, or the list is too much
+    /// for it, and costs what it costs. Small questions tell: true if it was away.
+    async fn wait_for_slurm(&self, until: Instant) -> bool {
         let client = self.client.within(SMALL);
-        let mut away = false;
+        let mut was_away = false;
         while Instant::now() < until {
             let begin = Instant::now();
-            match client.recount_nodes().await {
-                Ok(()) if away => return,
-                Ok(()) => return tokio::time::sleep_until(until).await,
-                Err(_) => away = true,
+            let answered = client.recount_nodes().await.is_ok();
+            // It may have come back in the middle of the question.
+            was_away |= !answered || begin.elapsed() > self.options.waiting;
+            if answered {
+                break;
             }
-            let pace = Pace { cost: begin.elapsed(), brought: Brought::Nothing };
-            tokio::time::sleep(pace.pause(self.options.waiting)).await;
+            tokio::time::sleep(begin.elapsed().max(self.options.waiting)).await;
         }
+        was_away
     }
 
     async fn keep_looking_at_others(&self) {
+        let mut recent = Recent::default();
         loop {
             let begin = Instant::now();
-            let brought = self.look_at_others().await;
-            let pace = Pace { cost: begin.elapsed(), brought };
-            tokio::time::sleep(pace.pause(self.options.others)).await;
+            let answered = self.look_at_others().await;
+            // They are short: who does not answer does not work, either.
+            let rest = if answered { rest(recent.least_with(begin.elapsed())) } else { Duration::ZERO };
+            tokio::time::sleep(rest.max(self.options.others)).await;
         }
     }
 
-    /// Pauses as long as the cost asks for, and as long as nobody needs to know more.
-    async fn pause(&self, from: Instant, pace: Pace) {
+    /// Rests, and pauses as long as nobody needs to know more.
+    async fn pause(&self, from: Instant, rest: Duration) {
         let least = if self.waited.is_empty() { self.options.quiet } else { self.options.waiting };
         tokio::select! {
-            () = tokio::time::sleep_until(from + pace.pause(least)) => {}
+            () = tokio::time::sleep_until(from + rest.max(least)) => {}
             // Who begins to wait, or asks for a list, shortens the pause to what the cost asks for.
-            () = self.soon.notified() => tokio::time::sleep_until(from + pace.pause(self.options.waiting)).await,
+            () = self.soon.notified() => tokio::time::sleep_until(from + rest.max(self.options.waiting)).await,
         }
     }
 
-    /// What was brought, and whether it was asked for the whole list.
-    async fn list_nodes(&self, since: &mut Since) -> (Brought, bool) {
+    /// Whether there was an answer, and whether it was asked for the whole list.
+    async fn list_nodes(&self, since: &mut Since) -> (bool, bool) {
         let client = self.client.within(self.options.list_deadline);
         let begin = Instant::now();
         let asked = begin.into_std();
@@ -227,7 +233,7 @@ impl Shared {
             Some((since, _)) => client.nodes_since(since).await,
             None => client.nodes().await.map(Some),
         };
-        let brought = Brought::by(&answer);
+        let answered = answer.is_ok();
         let whole = !matches!(answer, Ok(None));
         self.change(|facts| {
             let mut changes = match answer {
@@ -248,10 +254,11 @@ impl Shared {
             }
             changes
         });
-        (brought, whole)
+        (answered, whole)
     }
 
-    async fn look_at_others(&self) -> Brought {
+    /// True if there were answers.
+    async fn look_at_others(&self) -> bool {
         let begin = Instant::now().into_std();
         let client = self.client.within(self.options.list_deadline);
         let partitions = client.partitions().await;
@@ -266,8 +273,7 @@ impl Shared {
             let changed = merge::all(&mut facts.reservations, reservations, Reservation::into_fact, begin);
             Changes { reservations: changed, ..Changes::default() }
         });
-        // They are short: who does not answer does not work, either.
-        if answered { Brought::Answer } else { Brought::Nothing }
+        answered
     }
 
     async fn keep_asking_for_waited_ones(&self) {
@@ -277,9 +283,7 @@ impl Shared {
             tokio::time::sleep(pause).await;
             let names = self.waited.all();
             if let Ok(count @ 1..) = u32::try_from(names.len()) {
-                let Pace { cost, brought } = self.ask_for(names).await;
-                let cost = recent.least_with(cost / count) * count;
-                pause = Pace { cost, brought }.pause(self.options.single);
+                pause = self.ask_for(names, |cost| recent.least_with(cost / count) * count).await;
             }
         }
     }
@@ -290,28 +294,28 @@ impl Shared {
             self.waited.until_someone_new_waits().await;
             let names = self.waited.new_ones();
             if !names.is_empty() {
-                let pace = self.ask_for(names).await;
-                tokio::time::sleep(pace.pause(self.options.single)).await;
+                let pause = self.ask_for(names, |cost| cost).await;
+                tokio::time::sleep(pause).await;
             }
         }
     }
 
-    async fn ask_for(&self, names: Vec<Box<str>>) -> Pace {
+    /// How long to pause then. `own` is what counts of the cost.
+    async fn ask_for(&self, names: Vec<Box<str>>, own: impl FnOnce(Duration) -> Duration) -> Duration {
         let begin = Instant::now();
         let client = self.client.within(self.options.node_deadline);
-        let recounted = client.recount_nodes().await;
-        if let Err(error) = &recounted {
+        if let Err(error) = client.recount_nodes().await {
             // Without it nodes would show what jobs held some time ago, and look young.
             tracing::debug!(%error, "single nodes are not asked for");
             self.soon.notify_one();
             // It is a small question: who does not answer it does not work, either.
-            return Pace { cost: begin.elapsed(), brought: Brought::Nothing };
+            return begin.elapsed().min(LONGEST_AFTER_FAILURE).max(self.options.single);
         }
         // What jobs hold is as of now, and the rest younger.
         let asked = begin.into_std();
         let asking = futures::stream::iter(names).map(|name| self.ask_for_one(&client, name, asked));
         asking.buffer_unordered(AT_A_TIME).collect::<()>().await;
-        Pace { cost: begin.elapsed(), brought: Brought::Answer }
+        rest(own(begin.elapsed())).max(self.options.single)
     }
 
     async fn ask_for_one(&self, client: &Client, name: Box<str>, asked: std::time::Instant) {
@@ -330,6 +334,14 @@ impl Shared {
             // Slurm.
             Err(error) => {
                 tracing::debug!(%error, node = &*name, "it is left to the list");
+                let known = self
+                    .facts
+                    .read()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .nodes
+                    .latest()
+                    .contains_key(&name);
+                self.doubt.fetch_or(known, Ordering::Relaxed);
                 self.soon.notify_one();
             }
         }

@@ -2,14 +2,15 @@
 //! fails.
 #![expect(clippy::print_stdout, reason = "what was asked and answered, shown where a test fails")]
 
+use std::fs::File;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
 use slurm_rest::token::{Claims, Signed};
 use slurm_rest::{ApiVersion, Client, Endpoint, Options};
-use tempfile::NamedTempFile;
 use testkit::cache::SlurmVersion;
 use testkit::slurm::{SlurmCluster, SlurmClusterBuilder};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -94,25 +95,34 @@ fn root(cluster: &SlurmCluster) -> Signed {
     }
 }
 
-/// Everything that this process logs, in any thread and of any test.
-struct Log(NamedTempFile);
+/// Everything that this process logs, in any thread and of any test, from when this was made.
+struct Log {
+    file: Arc<File>,
+    from: u64,
+}
 
 impl Log {
-    fn get() -> Result<&'static Self> {
-        static LOG: OnceLock<Log> = OnceLock::new();
-        static BEGIN: Mutex<()> = Mutex::new(());
-        let _only_one = BEGIN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(log) = LOG.get() {
-            return Ok(log);
-        }
-        let file = NamedTempFile::new()?;
-        let log = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
-        tracing::subscriber::set_global_default(log.with_writer(Arc::new(file.reopen()?)).finish())?;
-        Ok(LOG.get_or_init(|| Self(file)))
+    fn begin() -> Result<Self> {
+        static FILE: Mutex<Option<Arc<File>>> = Mutex::new(None);
+        let mut begun = FILE.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = match &*begun {
+            Some(file) => file.clone(),
+            None => {
+                let file = begun.insert(Arc::new(tempfile::tempfile()?)).clone();
+                let log = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
+                tracing::subscriber::set_global_default(log.with_writer(file.clone()).finish())?;
+                file
+            }
+        };
+        let from = file.metadata()?.len();
+        Ok(Self { file, from })
     }
 
     fn read(&self) -> Result<String> {
-        Ok(std::fs::read_to_string(self.0.path())?)
+        let length = self.file.metadata()?.len() - self.from;
+        let mut text = vec![0; length.try_into()?];
+        self.file.read_exact_at(&mut text, self.from)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 }
 

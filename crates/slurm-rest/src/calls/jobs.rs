@@ -248,9 +248,12 @@ impl Client {
         let flags = signal.map(|(_, to)| to.flag().to_owned());
         let query = query([("signal", signal.map(|(signal, _)| signal.to_owned())), ("flags", flags)]);
         let call = Call::write(name, Method::DELETE, format!("job/{id}{query}")).template(ONE);
-        if self.version().await? < ApiVersion::V0_0_42 {
+        if self.version_for(name).await? < ApiVersion::V0_0_42 {
             // Its answer says yes to every number.
             self.rest_of(begin).job_and_its_tasks(name, id).await?;
+        }
+        // It may be another one by now.
+        if self.rest_of(begin).version_for(name).await? < ApiVersion::V0_0_42 {
             return self.rest_of(begin).done(&about(call, id)).await;
         }
         self.rest_of(begin).tell::<Killed>(call, id).await

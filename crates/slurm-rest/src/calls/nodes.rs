@@ -145,7 +145,7 @@ impl Client {
 
     async fn changed_nodes(&self, name: &'static str, since: u64) -> Result<Call, RestError> {
         // v0.0.41 takes a date, and this is how a number is one.
-        let unix = if self.version().await? < ApiVersion::V0_0_42 { "uts" } else { "" };
+        let unix = if self.version_for(name).await? < ApiVersion::V0_0_42 { "uts" } else { "" };
         let query = query([("update_time", Some(format!("{unix}{since}")))]);
         Ok(nodes(name, format!("nodes/{query}")))
     }

@@ -11,7 +11,7 @@ use futures::future::{BoxFuture, Shared};
 use slurm::facts;
 use tokio::time::Instant;
 
-use super::pace::{Brought, Pace};
+use super::pace::rest;
 use crate::calls::may_have;
 use crate::client::Client;
 use crate::error::RestError;
@@ -55,15 +55,18 @@ impl Jobs {
         let asking = tokio::spawn(async move {
             let begin = Instant::now();
             let answer = client.jobs_holding_nodes(None).await.map(Arc::from);
-            let pause = Pace { cost: begin.elapsed(), brought: Brought::by(&answer) }.pause(LEAST);
+            let pause = rest(begin.elapsed()).max(LEAST);
             let pause = if answer.is_ok() { pause } else { pause.min(LONGEST_FAILURE) };
             *this.state() = State { question: None, answer: Some((answer.clone(), Instant::now() + pause)) };
             answer
         });
-        // It only ends early with the runtime.
-        let ended =
-            |error: tokio::task::JoinError| RestError::NoAnswer { call: "jobs", why: error.to_string() };
-        asking.map(move |answer| answer.unwrap_or_else(|error| Err(ended(error)))).boxed().shared()
+        let this = self.clone();
+        // It panicked, or its runtime has ended: the next who asks begins anew.
+        let ended = move |error: tokio::task::JoinError| {
+            this.state().question = None;
+            Err(RestError::NoAnswer { call: "jobs", why: error.to_string() })
+        };
+        asking.map(|answer| answer.unwrap_or_else(ended)).boxed().shared()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

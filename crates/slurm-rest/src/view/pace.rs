@@ -1,51 +1,14 @@
-//! How long to rest between two questions, by what the last one cost.
+//! How long to rest between two questions, by what the last ones cost.
 
 use std::time::Duration;
-
-use crate::error::RestError;
 
 /// Nine parts of rest to one of work: a tenth of the server's time.
 const REST: u32 = 9;
 /// The end of a failure should be noticed soon, also of one that took long.
 pub(super) const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 
-/// What a question cost, and what it brought.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    pub(super) cost: Duration,
-    pub(super) brought: Brought,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Brought {
-    Answer,
-    /// The server may have worked for it all the time.
-    Failure,
-    /// Nobody did any work.
-    Nothing,
-}
-
-impl Brought {
-    pub(super) fn by<T>(answer: &Result<T, RestError>) -> Self {
-        match answer {
-            Ok(_) => Self::Answer,
-            Err(RestError::TimedOut { .. } | RestError::Cut { .. } | RestError::Garbage { .. }) => {
-                Self::Failure
-            }
-            Err(_) => Self::Nothing,
-        }
-    }
-}
-
-impl Pace {
-    pub(super) fn pause(self, least: Duration) -> Duration {
-        let pause = match self.brought {
-            Brought::Answer | Brought::Failure => self.cost.saturating_mul(REST),
-            // Most of it was spent waiting for nobody.
-            Brought::Nothing => self.cost.min(LONGEST_AFTER_FAILURE),
-        };
-        least.max(pause)
-    }
+pub(super) fn rest(cost: Duration) -> Duration {
+    cost.saturating_mul(REST)
 }
 
 /// What the last few questions of a kind cost. Of one that took long most of the time can be somebody else's, for which
@@ -66,6 +29,8 @@ impl Recent {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     #[test]
     fn one_slow_answer_is_forgiven_and_four_are_not() {
         let mut recent = Recent::default();
@@ -77,30 +42,11 @@ mod tests {
         assert_eq!(recent.least_with(SECOND), SECOND);
     }
 
-    const SECOND: Duration = Duration::from_secs(1);
-
     #[test]
     fn a_tenth_of_the_servers_time_at_most() {
-        let pause = |cost, brought| Pace { cost, brought }.pause(SECOND);
-        assert_eq!(pause(Duration::from_millis(5), Brought::Answer), SECOND);
-        for cost in [SECOND / 5, SECOND, 30 * SECOND] {
-            for brought in [Brought::Answer, Brought::Failure] {
-                assert!(cost * 10 <= cost + pause(cost, brought), "{cost:?} {brought:?}");
-            }
+        for cost in [Duration::from_millis(5), SECOND, 30 * SECOND] {
+            assert_eq!(cost * 10, cost + rest(cost));
         }
-        let nothing = |cost| pause(cost, Brought::Nothing);
-        assert_eq!((nothing(SECOND / 2), nothing(2 * SECOND)), (SECOND, 2 * SECOND));
-        assert_eq!(nothing(Duration::MAX), LONGEST_AFTER_FAILURE);
-        assert_eq!(pause(Duration::MAX, Brought::Answer), Duration::MAX);
-    }
-
-    #[test]
-    fn only_who_did_nothing_is_asked_again_soon() {
-        let call = "nodes";
-        let late = RestError::TimedOut { call, after: SECOND };
-        let away = RestError::NoAnswer { call, why: "connection refused".into() };
-        assert_eq!(Brought::by(&Err::<(), _>(late)), Brought::Failure);
-        assert_eq!(Brought::by(&Err::<(), _>(away)), Brought::Nothing);
-        assert_eq!(Brought::by(&Ok(())), Brought::Answer);
+        assert_eq!(rest(Duration::MAX), Duration::MAX);
     }
 }

@@ -159,19 +159,23 @@ fn lists(server: &Shared) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_back_is_asked_soon_however_long_it_was_away() {
-    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
-    let view = view(&server);
-    tokio::time::sleep(SECOND).await;
-    let mut changes = view.subscribe();
-    set(&server, |server| server.away = true);
-    tokio::time::sleep(660 * SECOND).await;
-    view.read(|facts| assert!(facts.nodes.trouble().is_some()));
-    set(&server, |server| server.away = false);
-    let back = Instant::now();
-    while view.read(|facts| facts.nodes.trouble().is_some()) {
-        changes.next().await.unwrap();
+    for away in (1..100).chain(270..300).chain(640..680) {
+        let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
+        let view = view(&server);
+        // It knows what its questions cost.
+        tokio::time::sleep(30 * SECOND).await;
+        let mut changes = view.subscribe();
+        set(&server, |server| server.away = true);
+        tokio::time::sleep(away * SECOND).await;
+        set(&server, |server| server.away = false);
+        let back = Instant::now();
+        while view.read(|facts| facts.nodes.complete_at().is_none_or(|at| at < back.into_std())) {
+            let _ = tokio::time::timeout(SECOND / 10, changes.next()).await;
+        }
+        // After several lists in vain it rests as long as the last one took.
+        let limit = if away < 250 { 10 } else { 31 };
+        assert!(back.elapsed() <= limit * SECOND, "{:?} after {away} s", back.elapsed());
     }
-    assert!(back.elapsed() <= 15 * SECOND, "{:?}", back.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,25 +186,34 @@ async fn a_list_that_is_too_much_for_the_server_is_not_asked_for_all_the_time() 
     tokio::time::sleep(3000 * SECOND).await;
     // Each costs thirty seconds until it is given up.
     let asked = lists(&server);
-    assert!((5..=11).contains(&asked), "{asked} lists");
+    assert!((8..=14).contains(&asked), "{asked} lists");
     view.read(|facts| assert!(facts.nodes.complete_at().is_none() && facts.nodes.trouble().is_some()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_list_that_takes_long_does_not_stop_the_next() {
+    for changes in [true, false] {
+        one_list_takes_long(changes).await;
+    }
+}
+
+async fn one_list_takes_long(changes: bool) {
     let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
     let view = view(&server);
     for changed_at in 11..15 {
         tokio::time::sleep(10 * SECOND).await;
-        set(&server, |server| server.changed_at = changed_at);
+        set(&server, |server| server.changed_at = if changes { changed_at } else { 10 });
     }
-    set(&server, |server| (server.list_is_made_after, server.changed_at) = (25 * SECOND, 20));
+    set(&server, |server| server.list_is_made_after = 25 * SECOND);
+    if changes {
+        set(&server, |server| server.changed_at = 20);
+    }
     tokio::time::sleep(10 * SECOND).await;
     set(&server, |server| {
         (server.list_is_made_after, server.busy, server.changed_at) = (Duration::ZERO, true, 30);
     });
     tokio::time::sleep(30 * SECOND).await;
-    assert_eq!(activity(&view), Activity::Busy);
+    assert_eq!(activity(&view), Activity::Busy, "{changes}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -233,5 +246,5 @@ async fn guards_that_come_and_go_do_not_make_questions_cheap() {
     }
     // One in twenty seconds in turn, and one in twenty for those who begin to wait.
     let singles = server.lock().unwrap().singles;
-    assert!(singles <= 25, "{singles} questions of two seconds each in two hundred");
+    assert!((5..=25).contains(&singles), "{singles} questions of two seconds each in two hundred");
 }

@@ -100,7 +100,7 @@ pub(crate) async fn a_name_beside_the_token_is_sent(release: SlurmVersion) -> Re
 pub(crate) async fn neither_errors_nor_logs_show_what_is_secret(release: SlurmVersion) -> Result<()> {
     let cluster = cluster(release).nodes(1).start().await?;
     let chaos = Chaos::before_http(cluster.rest_url().trim_start_matches("http://").parse()?).await?;
-    let log = Log::get()?;
+    let log = Log::begin()?;
     let key = "the key of nobody";
     let wrong = Signed { key: key.as_bytes().into(), ..root(&cluster) };
     // A file with a token in it ends with a line break.

@@ -11,15 +11,16 @@ use super::problem::{Problem, Reason};
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Replaced {
     pub(super) key: &'static Key,
-    pub(super) ours: String,
+    ours: String,
+    theirs: String,
     line: usize,
 }
 
 impl Replaced {
     /// What is replaced of a key that is kept.
     pub(super) fn by(user: &Document, key: &'static Key, ours: &str) -> Option<Self> {
-        let (line, _) = user.last(key.name).filter(|_| kept(user.kind()).contains(&key.name))?;
-        Some(Self { key, ours: ours.to_owned(), line })
+        let (line, theirs) = user.last(key.name).filter(|_| kept(user.kind()).contains(&key.name))?;
+        Some(Self { key, ours: ours.to_owned(), theirs: theirs.value.clone(), line })
     }
 }
 
@@ -48,9 +49,10 @@ impl ConfFile {
                 Item::Setting { .. } | Item::Other(_) => {}
             }
         }
-        let Replaced { ours, line, .. } = replaced?;
+        let Replaced { ours, theirs, line, .. } = replaced?;
         let reason = Reason::OursLost { line };
-        let lost = !has_all(value.map_or("", String::as_str), &ours);
+        // A text that is not in this file is in one of its own.
+        let lost = !has_all(value.unwrap_or(&theirs), &ours);
         lost.then(|| Problem { place: wanted.name.to_owned(), reason })
     }
 }
@@ -120,6 +122,10 @@ mod tests {
     fn a_text_that_has_ours_too_or_comes_before_them_is_let_through() {
         for text in ["AuthAltParameters=jwks=/x,JWT_KEY=/ours", "AuthAltTypes=auth/jwt", "AuthInfo=x"] {
             assert!(slurm().text(&user(text)).render().is_ok(), "{text}");
+            // In a file of its own.
+            let mut file = slurm();
+            file.drop_overridden(&user(text));
+            assert!(file.render().is_ok(), "{text}");
         }
         assert!(slurm().text(&user("AuthAltParameters=jwt_key=/ours,jwt_key=/x")).render().is_err());
         let mut file = ConfFile::new(FileKind::Slurm, Release::V26_05);
