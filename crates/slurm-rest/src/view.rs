@@ -223,7 +223,7 @@ impl Shared {
         }
     }
 
-    /// Whether there was an answer, and whether it was asked for the whole list.
+    /// Whether there was an answer, and whether it was another one than that nothing has changed.
     async fn list_nodes(&self, since: &mut Since) -> (bool, bool) {
         let client = self.client.within(self.options.list_deadline);
         let begin = Instant::now();
