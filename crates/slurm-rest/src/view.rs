@@ -17,7 +17,7 @@ mod tests;
 mod waiting;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -34,7 +34,7 @@ use crate::error::RestError;
 use crate::record::cluster::{Partition, Reservation};
 use changes::Subscribers;
 use jobs::Jobs;
-use pace::{LONGEST_AFTER_FAILURE, Recent, rest};
+use pace::{Recent, rest};
 use waiting::Waited;
 
 /// How often a view asks.
@@ -72,6 +72,8 @@ impl Default for ViewOptions {
 
 /// How long a small question may take.
 const SMALL: Duration = Duration::from_secs(5);
+/// The end of a failure should be noticed soon, also of one that took long.
+const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 /// When a list is asked for even if small questions are in vain: its error is the one that is shown.
 const A_LIST_ANYWAY: Duration = Duration::from_secs(60);
 /// Single nodes that are asked for at a time.
@@ -134,7 +136,7 @@ impl View {
 
     /// Reads what is known; no waiting, no question.
     pub fn read<R>(&self, read: impl FnOnce(&Facts) -> R) -> R {
-        read(&self.shared.facts.read().unwrap_or_else(PoisonError::into_inner))
+        read(&self.shared.read())
     }
 
     /// Hears of every change from now on.
@@ -176,7 +178,12 @@ impl Shared {
             let begin = Instant::now();
             let (answered, whole) = self.list_nodes(&mut since).await;
             let (end, cost) = (Instant::now(), begin.elapsed());
-            let rest = rest(if whole { &mut whole_ones } else { &mut unchanged }.least_with(cost));
+            let recent = if whole { &mut whole_ones } else { &mut unchanged };
+            // One that failed at once tells nothing of what a list costs.
+            if answered || cost > self.options.quiet {
+                recent.add(cost);
+            }
+            let rest = rest(recent.least());
             let away = !answered && self.wait_for_slurm(end + A_LIST_ANYWAY).await;
             // What it took is then not all its own; neither is that of the next one, which waited for Slurm as well.
             self.pause(end, if away || was_away { rest.min(cost) } else { rest }).await;
@@ -208,7 +215,7 @@ impl Shared {
             let begin = Instant::now();
             let answered = self.look_at_others().await;
             // They are short: who does not answer does not work, either.
-            let rest = if answered { rest(recent.least_with(begin.elapsed())) } else { Duration::ZERO };
+            let rest = if answered { rest(recent.add(begin.elapsed()).least()) } else { Duration::ZERO };
             tokio::time::sleep(rest.max(self.options.others)).await;
         }
     }
@@ -283,7 +290,7 @@ impl Shared {
             tokio::time::sleep(pause).await;
             let names = self.waited.all();
             if let Ok(count @ 1..) = u32::try_from(names.len()) {
-                pause = self.ask_for(names, |cost| recent.least_with(cost / count) * count).await;
+                pause = self.ask_for(names, |cost| recent.add(cost / count).least() * count).await;
             }
         }
     }
@@ -334,17 +341,15 @@ impl Shared {
             // Slurm.
             Err(error) => {
                 tracing::debug!(%error, node = &*name, "it is left to the list");
-                let known = self
-                    .facts
-                    .read()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .nodes
-                    .latest()
-                    .contains_key(&name);
+                let known = self.read().nodes.latest().contains_key(&name);
                 self.doubt.fetch_or(known, Ordering::Relaxed);
                 self.soon.notify_one();
             }
         }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Facts> {
+        self.facts.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes facts, and tells whoever wants to know.

@@ -4,8 +4,6 @@ use std::time::Duration;
 
 /// Nine parts of rest to one of work: a tenth of the server's time.
 const REST: u32 = 9;
-/// The end of a failure should be noticed soon, also of one that took long.
-pub(super) const LONGEST_AFTER_FAILURE: Duration = Duration::from_secs(10);
 
 pub(super) fn rest(cost: Duration) -> Duration {
     cost.saturating_mul(REST)
@@ -17,11 +15,15 @@ pub(super) fn rest(cost: Duration) -> Duration {
 pub(super) struct Recent([Option<Duration>; 4]);
 
 impl Recent {
-    /// Adds a cost, and says what counts.
-    pub(super) fn least_with(&mut self, cost: Duration) -> Duration {
+    pub(super) fn add(&mut self, cost: Duration) -> &Self {
         self.0.rotate_right(1);
         self.0[0] = Some(cost);
-        self.0.iter().flatten().min().copied().unwrap_or(cost)
+        self
+    }
+
+    /// What counts of them.
+    pub(super) fn least(&self) -> Duration {
+        self.0.iter().flatten().min().copied().unwrap_or_default()
     }
 }
 
@@ -34,12 +36,12 @@ mod tests {
     #[test]
     fn one_slow_answer_is_forgiven_and_four_are_not() {
         let mut recent = Recent::default();
-        assert_eq!(recent.least_with(SECOND), SECOND);
-        assert_eq!(recent.least_with(SECOND / 10), SECOND / 10);
+        assert_eq!(recent.add(SECOND).least(), SECOND);
+        assert_eq!(recent.add(SECOND / 10).least(), SECOND / 10);
         for _ in 0..3 {
-            assert_eq!(recent.least_with(SECOND), SECOND / 10);
+            assert_eq!(recent.add(SECOND).least(), SECOND / 10);
         }
-        assert_eq!(recent.least_with(SECOND), SECOND);
+        assert_eq!(recent.add(SECOND).least(), SECOND);
     }
 
     #[test]

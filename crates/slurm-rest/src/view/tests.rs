@@ -23,6 +23,8 @@ struct Server {
     jobs: usize,
     /// slurmctld is away, and slurmrestd waits for it.
     away: bool,
+    /// Nobody works, and it says so at once.
+    refuses: bool,
 }
 
 type Shared = Arc<Mutex<Server>>;
@@ -50,6 +52,9 @@ async fn answer(server: Shared, path: String) -> (StatusCode, String) {
         server.lock().unwrap().lists.push(path.clone());
     }
     server.lock().unwrap().jobs += usize::from(path.contains("/jobs/"));
+    if server.lock().unwrap().refuses {
+        return (StatusCode::SERVICE_UNAVAILABLE, String::new());
+    }
     while server.lock().unwrap().away {
         tokio::time::sleep(SECOND / 10).await;
     }
@@ -188,6 +193,25 @@ async fn a_list_that_is_too_much_for_the_server_is_not_asked_for_all_the_time() 
     let asked = lists(&server);
     assert!((8..=14).contains(&asked), "{asked} lists");
     view.read(|facts| assert!(facts.nodes.complete_at().is_none() && facts.nodes.trouble().is_some()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_fail_at_once_do_not_make_lists_cheap() {
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, refuses: true, ..Server::default() }));
+    set(&server, |server| server.list_is_made_after = 20 * SECOND);
+    let _view = view(&server);
+    tokio::time::sleep(60 * SECOND).await;
+    set(&server, |server| {
+        server.refuses = false;
+        server.lists.clear();
+    });
+    for changed_at in 11..57 {
+        set(&server, |server| server.changed_at = changed_at);
+        tokio::time::sleep(10 * SECOND).await;
+    }
+    // The first after an outage rests as long as it took, and then there is one in two hundred seconds.
+    let asked = lists(&server);
+    assert!((3..=4).contains(&asked), "{asked} lists of twenty seconds each");
 }
 
 #[tokio::test(start_paused = true)]
