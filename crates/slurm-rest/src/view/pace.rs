@@ -10,20 +10,20 @@ pub(super) fn rest(cost: Duration) -> Duration {
 }
 
 /// What the last few questions of a kind cost. Of one that took long most of the time can be somebody else's, for which
-/// it is not to pay: the least of the last ones is its own.
+/// it is not to pay: the least of the last ones is its own. Until there are as many, nothing is known.
 #[derive(Debug, Default)]
-pub(super) struct Recent([Option<Duration>; 4]);
+pub(super) struct Recent([Duration; 4]);
 
 impl Recent {
     pub(super) fn add(&mut self, cost: Duration) -> &Self {
         self.0.rotate_right(1);
-        self.0[0] = Some(cost);
+        self.0[0] = cost;
         self
     }
 
     /// What counts of them.
     pub(super) fn least(&self) -> Duration {
-        self.0.iter().flatten().min().copied().unwrap_or_default()
+        self.0.iter().min().copied().unwrap_or_default()
     }
 }
 
@@ -36,8 +36,13 @@ mod tests {
     #[test]
     fn one_slow_answer_is_forgiven_and_four_are_not() {
         let mut recent = Recent::default();
+        for _ in 0..3 {
+            assert_eq!(recent.add(SECOND).least(), Duration::ZERO, "it can be somebody else's");
+        }
         assert_eq!(recent.add(SECOND).least(), SECOND);
-        assert_eq!(recent.add(SECOND / 10).least(), SECOND / 10);
+        for _ in 0..4 {
+            assert_eq!(recent.add(SECOND / 10).least(), SECOND / 10);
+        }
         for _ in 0..3 {
             assert_eq!(recent.add(SECOND).least(), SECOND / 10);
         }

@@ -197,21 +197,39 @@ async fn a_list_that_is_too_much_for_the_server_is_not_asked_for_all_the_time() 
 
 #[tokio::test(start_paused = true)]
 async fn lists_that_fail_at_once_do_not_make_lists_cheap() {
-    let server = Shared::new(Mutex::new(Server { changed_at: 10, refuses: true, ..Server::default() }));
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
     set(&server, |server| server.list_is_made_after = 20 * SECOND);
+    let changing = async |times| {
+        for _ in 0..times {
+            set(&server, |server| server.changed_at += 1);
+            tokio::time::sleep(10 * SECOND).await;
+        }
+    };
     let _view = view(&server);
-    tokio::time::sleep(60 * SECOND).await;
+    changing(20).await;
+    set(&server, |server| server.refuses = true);
+    tokio::time::sleep(300 * SECOND).await;
     set(&server, |server| {
         server.refuses = false;
         server.lists.clear();
     });
-    for changed_at in 11..57 {
-        set(&server, |server| server.changed_at = changed_at);
-        tokio::time::sleep(10 * SECOND).await;
-    }
+    changing(46).await;
     // The first after an outage rests as long as it took, and then there is one in two hundred seconds.
     let asked = lists(&server);
     assert!((3..=4).contains(&asked), "{asked} lists of twenty seconds each");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_list_that_takes_long_does_not_stop_the_next() {
+    let server = Shared::new(Mutex::new(Server { changed_at: 10, ..Server::default() }));
+    set(&server, |server| server.list_is_made_after = 13 * SECOND);
+    let view = view(&server);
+    tokio::time::sleep(14 * SECOND).await;
+    set(&server, |server| {
+        (server.list_is_made_after, server.busy, server.changed_at) = (Duration::ZERO, true, 20);
+    });
+    tokio::time::sleep(6 * SECOND).await;
+    assert_eq!(activity(&view), Activity::Busy);
 }
 
 #[tokio::test(start_paused = true)]
